@@ -84,25 +84,7 @@ class Finder(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
-    CSS = """
-    Screen, Input, OptionList, VerticalScroll, Static { background: ansi_default; color: ansi_default; }
-    Input { padding: 0; }
-    #state { height: auto; max-height: 4; }
-    #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
-    #body { height: 1fr; }
-    #hits {
-        border: none; padding: 0; height: 1fr; min-height: 3; text-wrap: nowrap; text-overflow: ellipsis;
-        scrollbar-size-vertical: 1;
-    }
-    #hits > .option-list--option-highlighted { background: ansi_default; color: ansi_default; }
-    #section { height: 1fr; border-top: solid ansi_bright_black; scrollbar-size-vertical: 1; padding: 0; }
-    #section:focus { background-tint: ansi_default 0%; }
-    #text { height: auto; width: 100%; }
-    .-wide #body { layout: horizontal; }
-    .-wide #section {
-        border-top: none; border-left: solid ansi_bright_black; padding: 0 0 0 1; height: 100%;
-    }
-    """
+    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", priority=True),
         Binding("ctrl+c,ctrl+q", "quit", priority=True),
