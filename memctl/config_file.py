@@ -32,6 +32,7 @@ class FileChange:
     before: bytes | None
     after: bytes | None
     backup: Literal["make", "leave", "drop"]
+    mode: int = NEW_FILE_MODE  # of a new file
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
@@ -130,8 +131,9 @@ def replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange |
     _note_made(missing)
     temporary = path.with_name(f".memd-write-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    mode = expected.mode if expected else NEW_FILE_MODE
     try:
-        with os.fdopen(os.open(temporary, flags, NEW_FILE_MODE), "wb") as stream:
+        with os.fdopen(os.open(temporary, flags, mode), "wb") as stream:
             stream.write(raw)
             stream.flush()
             if like.exists():

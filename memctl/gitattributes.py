@@ -5,26 +5,22 @@ once, and splits the entries around them; with merge.conflictStyle = diff3 it do
 .gitattributes can set that, and memctl changes no configuration of git's.
 """
 
-import os
-import stat
+from contextlib import suppress
 from pathlib import Path
 
+from memctl import config_file
+from memctl.config_file import FileChange
 from memctl.exits import CommandError
 
 LINE = "/memory/????-??-??.md merge=union"
-_MAX_BYTES = 1024 * 1024  # arbitrary; far above any real file
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def is_missing(root: str) -> bool:
     """Return whether a workspace is in a git repository, and its .gitattributes has no such line."""
-    try:
+    with suppress(OSError, CommandError):
         is_in_git = any((folder / ".git").exists() for folder in (Path(root), *Path(root).parents))
-        return is_in_git and not _has_line(_path(root).read_bytes()[:_MAX_BYTES])
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+        return is_in_git and not _has_line(config_file.read(_path(root)))
+    return False
 
 
 def add(root: str) -> bool:
@@ -35,23 +31,16 @@ def add(root: str) -> bool:
     """
     path = _path(root)
     try:
-        opened = os.open(path, _FLAGS | os.O_CREAT, 0o644)
-        try:
-            status = os.fstat(opened)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
-                raise CommandError(f"{path} is not a file that memctl changes. Add the line yourself: {LINE}")
-            before = os.pread(opened, _MAX_BYTES, 0)
-            if _has_line(before):
-                return False
-            torn = "" if not before or before.endswith(b"\n") else "\n"
-            os.write(opened, f"{torn}{LINE}\n".encode())
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-    except OSError as error:
-        raise CommandError(
-            f"{path} was not changed: {error.strerror}. Add the line yourself: {LINE}"
-        ) from error
+        before = config_file.read(path)
+        if _has_line(before):
+            return False
+        if reason := config_file.obstacle(path):
+            raise CommandError(f"{path} is not changed: {reason}")  # noqa: TRY301 - with the advice below
+        torn = b"\n" if before and not before.endswith(b"\n") else b""
+        after = (before or b"") + torn + f"{LINE}\n".encode()
+        config_file.apply([FileChange(path, before, after, "leave", mode=0o644)])
+    except CommandError as error:
+        raise CommandError(f"{error}. Add the line yourself: {LINE}") from error
     return True
 
 
@@ -59,5 +48,5 @@ def _path(root: str) -> Path:
     return Path(root) / ".gitattributes"
 
 
-def _has_line(raw: bytes) -> bool:
-    return LINE.encode() in (line.strip() for line in raw.splitlines())
+def _has_line(raw: bytes | None) -> bool:
+    return LINE.encode() in (line.strip() for line in (raw or b"").splitlines())

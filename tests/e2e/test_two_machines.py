@@ -180,3 +180,9 @@ def test_a_link_is_not_written_through(daemon: Daemon, tmp_path: Path):
     assert done.returncode == exits.USAGE
     assert f"Add the line yourself: {gitattributes.LINE}" in done.stderr
     assert outside.read_text() == "mine\n"
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path):
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".gitattributes")
+    assert not gitattributes.is_missing(str(tmp_path))

@@ -114,9 +114,8 @@ def test_every_command_and_its_options_are_offered():
 FITS = [
     (["sea"], ["search"]), (["--v"], ["--version"]), (["nonsense", ""], []),
     (["search", "--exp"], ["--explain"]), (["search", "--mode", ""], ["hybrid", "keyword", "vector"]),
-    (["search", "--mode", "=", "hy"], ["hybrid"]),
+    (["search", "--mode", "=", "hy"], ["hybrid"]), (["search", "--mode=hy"], ["--mode=hybrid"]),
     (["search", "--mode", "="], ["hybrid", "keyword", "vector"]),
-    (["search", "--mode=hy"], ["--mode=hybrid"]),
     (["search", "--mode", "=", "hybrid", "--fus"], ["--fusion"]),
     (["search", "--limit", "--mo"], []), (["search", "words", "and", "--mo"], ["--mode"]),
     (["search", "--", "--mo"], []), (["search", "status", ""], []),
