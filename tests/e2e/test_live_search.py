@@ -12,16 +12,13 @@ PATIENCE_S = 80.0
 @pytest.fixture
 def live(sample, monkeypatch):
     """Run a function with a live search of the sample workspace, and what it has found by then."""
-    daemon, root = sample
-    for name, value in daemon.environment.items():
+    for name, value in sample.daemon.environment.items():
         monkeypatch.setenv(name, value)
 
-    def run(script, **request):
+    def run(script):
         async def whole():
-            found, troubles = [], []
-            searched = LiveSearch(
-                [{"workspace": root, **request}], limit=10, on_found=found.append, on_trouble=troubles.append
-            )
+            asked, found, troubles = [{"workspace": str(sample.root)}], [], []
+            searched = LiveSearch(asked, limit=10, on_found=found.append, on_trouble=troubles.append)
             running = asyncio.create_task(searched.run())
             async with asyncio.timeout(PATIENCE_S):
                 while not troubles:  # noqa: ASYNC110 - a test may poll; "": it is connected
