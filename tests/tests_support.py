@@ -143,6 +143,12 @@ class Notes:
         assert scrub.step(math.inf)
         return scrub.forget()
 
+    def damage(self, *statements: str) -> None:
+        """Change the database while it is closed."""
+        self.index.close()
+        planted(self.state, *statements)
+        self.open()
+
     def closed(self) -> list[str]:
         """Close the index; return what the check found before."""
         found = self.findings()
@@ -215,6 +221,15 @@ def planted(state: Path, *statements: str) -> None:
     for statement in statements:
         database.execute(statement)
     database.close()
+
+
+def flip(path: Path, at: int, bits: int = 1) -> None:
+    """Flip bits of one byte of a file, under whoever has it open."""
+    with path.open("r+b") as stream:
+        stream.seek(at, os.SEEK_END if at < 0 else os.SEEK_SET)
+        [byte] = stream.read(1)
+        stream.seek(-1, os.SEEK_CUR)
+        stream.write(bytes([byte ^ bits]))
 
 
 class InlineThreads:

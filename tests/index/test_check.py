@@ -7,7 +7,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from tests_support import planted
+from tests_support import flip, planted
 
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import index as index_module
@@ -173,9 +173,7 @@ def test_files_that_cannot_be_indexed_are_no_findings(settled):
 
 
 def test_a_row_that_the_disk_changed_is_found(settled):
-    with (settled.state / "vectors.1.f32").open("r+b") as stream:
-        stream.seek(64 * 4 + 3)
-        stream.write(b"\x55")
+    flip(settled.state / "vectors.1.f32", 64 * 4 + 3)
     [finding] = found(settled)
     assert (finding.kind, finding.rows) == ("rows", (1,))
     mend(settled)

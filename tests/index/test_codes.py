@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from codes_support import answers, loaded, made, the_file
-from tests_support import Notes, OtherHashEmbedder
+from tests_support import Notes, OtherHashEmbedder, flip
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError
@@ -438,9 +438,7 @@ def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
 @pytest.mark.parametrize("place", [40, -5])
 def test_the_check_finds_a_damaged_file(many, place):
     """What is in memory is right, what is on the disk is not."""
-    block = bytearray(the_file(many).read_bytes())
-    block[place] ^= 1
-    the_file(many).write_bytes(block)
+    flip(the_file(many), place)
     [found] = many.findings()
     assert found.startswith("codes: the file of codes: ")
     assert found.endswith("not what was written")

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tests_support import Notes, OtherHashEmbedder, planted
+from tests_support import Notes, OtherHashEmbedder
 
 from memd.errors import IndexDamagedError
 from memd.index.columns import SLICE_IDS
@@ -69,9 +69,7 @@ def test_a_row_that_is_forgotten_leaves_the_columns(notes):
 )
 def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
     notes.save(many(0, SLICE_IDS + 20))
-    notes.index.close()
-    planted(notes.state, damage)
-    notes.open()
+    notes.damage(damage)
     assert notes.findings() == []
     assert notes.index.unembedded_count() == 0
     assert notes.found("heron9") == ["n9.md"]
@@ -97,7 +95,5 @@ def test_a_damaged_slice_is_not_made_from_values_that_cannot_be(tmp_path, change
     """Where what it is made from is damaged, too, only a new index helps."""
     notes = Notes(tmp_path)
     notes.save(many(0, 5))
-    notes.index.close()
-    planted(notes.state, change, "UPDATE columns SET crc = crc + 1")
     with pytest.raises(IndexDamagedError):
-        notes.open()
+        notes.damage(change, "UPDATE columns SET crc = crc + 1")

@@ -1,7 +1,7 @@
 """Compaction: what is not needed any more leaves the disk."""
 
 import pytest
-from tests_support import OtherHashEmbedder
+from tests_support import OtherHashEmbedder, flip
 from traces import traces
 
 from memd.index.matrices import is_worth_it
@@ -34,9 +34,7 @@ def test_vectors_of_gone_notes_are_kept(churned):
 
 def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
     [matrix] = churned.state.glob("vectors.*")
-    with matrix.open("r+b") as stream:
-        stream.seek(9 * 64 * 4)  # of n20.md: the newest note was embedded first
-        stream.write(b"\xff\xff")
+    flip(matrix, 9 * 64 * 4)  # of n20.md: the newest note was embedded first
     churned.compact()
     assert list(churned.index.pending(9).values()) == ["word20 zebra lion"]
     assert churned.index.matrices.damaged_rows == 1

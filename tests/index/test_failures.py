@@ -323,9 +323,7 @@ def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, chang
 )  # fmt: skip
 def test_a_wrong_row_is_embedded_again(notes, change):
     notes.save(NOTES)
-    notes.index.close()
-    planted(notes.state, change)
-    notes.open()
+    notes.damage(change)
     notes.scrub()
     assert notes.index.unembedded_count() <= (2 if "row = 3" in change.split("WHERE")[0] else 1)
     notes.embed()
@@ -337,11 +335,9 @@ def test_a_wrong_row_is_embedded_again(notes, change):
 def test_a_column_whose_name_has_a_flipped_bit_is_damage(notes):
     """SQLite calls it wrong SQL."""
     notes.save({"a.md": "heron\n"})
-    notes.index.close()
     changed = "UPDATE sqlite_schema SET sql = replace(sql, 'name,', 'namd,') WHERE name = 'sqlite_sequence'"
-    planted(notes.state, "PRAGMA writable_schema = 1", changed)
     with pytest.raises(IndexDamagedError):
-        notes.open()
+        notes.damage("PRAGMA writable_schema = 1", changed)
     _begin_anew(notes)
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests_support import Notes, planted
+from tests_support import Notes, flip, planted
 
 from memd.errors import SchemaError
 from memd.index.database import SCHEMA_VERSION
@@ -76,9 +76,7 @@ def test_a_damaged_vector_is_not_taken_over(moved):
     """Vectors with a valid checksum are taken from an old index; the rest is embedded."""
     (moved / "state").rename(moved / "old")
     [matrix] = (moved / "old").glob("vectors.*.f32")
-    raw = bytearray(matrix.read_bytes())
-    raw[4 * 64 + 5] ^= 1  # in the second row
-    matrix.write_bytes(raw)
+    flip(matrix, 4 * 64 + 5)  # in the second row
     notes = Notes(moved)
     notes.indexer.apply(notes.compared().differing, budget_s=60)
     old = old_vectors(moved / "old", notes)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests_support import LatinEmbedder, Notes, WordHashEmbedder
+from tests_support import LatinEmbedder, Notes, WordHashEmbedder, flip
 
 from memd.index import sidecars, source_rows
 from memd.index.sidecars import KEPT_S, SidecarFolder
@@ -174,11 +174,7 @@ def test_a_row_that_the_disk_damaged_does_not_travel(first):
         file.unlink()
     rows = first.notes.index.snapshot.rows
     [matrix] = first.notes.state.glob("vectors.*.f32")
-    with matrix.open("r+b") as file:
-        file.seek(5 * rows.dim * 4)
-        byte = file.read(1)
-        file.seek(5 * rows.dim * 4)
-        file.write(bytes([byte[0] ^ 1]))
+    flip(matrix, 5 * rows.dim * 4)
     first.done.clear()
     assert first.export() == len(TEXTS) - 1
 

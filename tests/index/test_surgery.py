@@ -6,7 +6,7 @@ import shutil
 
 import apsw
 import pytest
-from tests_support import LONG, Notes
+from tests_support import LONG, Notes, flip
 
 from memd.errors import IndexDamagedError
 from memd.index.check import findings, repair
@@ -232,9 +232,4 @@ def _mended(notes) -> bool:
 
 
 def _flip(path, rng, *, below=None) -> None:
-    at = rng.randrange(below or path.stat().st_size)
-    with path.open("r+b") as stream:
-        stream.seek(at)
-        [byte] = stream.read(1)
-        stream.seek(at)
-        stream.write(bytes([byte ^ 1 << rng.randrange(8)]))
+    flip(path, rng.randrange(below or path.stat().st_size), 1 << rng.randrange(8))

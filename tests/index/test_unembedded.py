@@ -1,7 +1,7 @@
 """Chunks without a vector, beyond the first ones or in another script: counted, found by their words."""
 
 import pytest
-from tests_support import LatinEmbedder, Notes, planted
+from tests_support import LatinEmbedder, Notes
 
 from memd.errors import IndexDamagedError
 from memd.index import check, source_rows
@@ -96,9 +96,7 @@ def test_a_chunk_is_left_out_for_one_reason(tmp_path):
 )
 def test_the_check_finds_who_is_left_out_wrongly(notes, damage, kind):
     notes.save({"long.md": LONG})
-    notes.index.close()
-    planted(notes.state, damage)
-    notes.open()
+    notes.damage(damage)
     found = list(check.findings(notes.index))
     assert kind in {finding.kind for finding in found}
     repair(notes.index, found)
@@ -163,9 +161,7 @@ def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
 )
 def test_the_check_finds_unread_chunks_that_are_left_out_wrongly(latin, damage):
     latin.save(NOTES)
-    latin.index.close()
-    planted(latin.state, damage)
-    latin.open()
+    latin.damage(damage)
     found = list(check.findings(latin.index))
     assert {finding.kind for finding in found} == {"waiting"}
     repair(latin.index, found)
@@ -174,15 +170,11 @@ def test_the_check_finds_unread_chunks_that_are_left_out_wrongly(latin, damage):
 
 def test_the_check_finds_a_chunk_with_a_wrong_script(latin):
     latin.save(NOTES)
-    latin.index.close()
-    planted(latin.state, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
-    latin.open()
+    latin.damage("UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
     assert latin.findings() == ["chunk: chunks of ru.md are not what their text says"]
 
 
 def test_a_list_of_scripts_that_is_none_is_damage(latin):
     latin.save(NOTES)
-    latin.index.close()
-    planted(latin.state, "UPDATE matrices SET scripts = '[\"Latin'")
     with pytest.raises(IndexDamagedError, match="reads"):
-        latin.open()
+        latin.damage("UPDATE matrices SET scripts = '[\"Latin'")

@@ -3,6 +3,7 @@ import resource
 import zlib
 
 import pytest
+from tests_support import flip
 
 from memd.errors import NoSpaceError, StorageError
 from memd.fsio import Failure
@@ -44,9 +45,7 @@ def test_the_file_doubles_up_to_steps_of_8_mib(matrix, tmp_path, rows, mib):
 
 def test_a_flipped_bit_is_found_and_only_its_row(matrix, tmp_path):
     crcs = matrix.append([row(1, 0), row(0, 1), row(1, 1)])
-    with (tmp_path / "vectors.1.f32").open("r+b") as stream:
-        stream.seek(9)
-        stream.write(b"\xff")
+    flip(tmp_path / "vectors.1.f32", 9)
     assert matrix.rows.damaged(row for row, _ in crcs) == [1]
 
 
