@@ -58,19 +58,11 @@ def settled(notes):
     """Notes that are indexed, long after they were saved."""
     for path, text in NOTES.items():
         notes.write(path, text)
-    _settle(notes, *NOTES)
-    notes.save({})
+        os.utime(notes.root / path, (1_600_000_000, 1_600_000_000))
+    time.sleep(0.01)  # files that changed a moment ago are always read: until a stamp tells a change
     notes.indexer.apply(list(NOTES), budget_s=60)
     notes.embed()
     return notes
-
-
-def _settle(notes, *paths):
-    """Wait until a stamp tells a change: files that changed a moment ago are always read."""
-    time.sleep(0.01)
-    old = time.time_ns() - 10**11
-    for path in paths:
-        os.utime(notes.root / path, ns=(old, old))
 
 
 @pytest.fixture(autouse=True)

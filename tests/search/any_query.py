@@ -8,7 +8,7 @@ import random
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import chain
@@ -120,33 +120,18 @@ def queries(count: int, seed: int) -> Iterator[tuple[str, str]]:
         yield kind, MAKERS[kind][0](draw)
 
 
-def _mixed(draw: random.Random, *sources: tuple[str, ...], most: int = 7) -> str:
-    parts = (draw.choice(draw.choice(sources)) for _ in range(draw.randint(1, most)))
-    return "".join(chain.from_iterable((part, draw.choice(("", " ", " ", "\n"))) for part in parts))
+def _mixed(*sources: tuple[str, ...], most: int = 7) -> Callable[[random.Random], str]:
+    def draw_some(draw: random.Random) -> str:
+        parts = (draw.choice(draw.choice(sources)) for _ in range(draw.randint(1, most)))
+        return "".join(chain.from_iterable((part, draw.choice(("", " ", " ", "\n"))) for part in parts))
+
+    return draw_some
 
 
-def _plain(draw: random.Random) -> str:
-    return _mixed(draw, WORDS, RUNS)
-
-
-def _absent(draw: random.Random) -> str:
-    return _mixed(draw, ABSENT, SIGNS)
-
-
-def _syntax(draw: random.Random) -> str:
-    return _mixed(draw, SYNTAX, SYNTAX, SIGNS, WORDS, RUNS)
-
-
-def _odd(draw: random.Random) -> str:
-    return _mixed(draw, ODD, WORDS, RUNS)
-
-
-def _own(draw: random.Random) -> str:
-    return _mixed(draw, OWN, WORDS, RUNS)
-
-
-def _everything(draw: random.Random) -> str:
-    return _mixed(draw, WORDS, RUNS, ABSENT, SYNTAX, SIGNS, ODD, OWN, most=20)
+_plain = _mixed(WORDS, RUNS)
+_syntax = _mixed(SYNTAX, SYNTAX, SIGNS, WORDS, RUNS)
+_odd = _mixed(ODD, WORDS, RUNS)
+_everything = _mixed(WORDS, RUNS, ABSENT, SYNTAX, SIGNS, ODD, OWN, most=20)
 
 
 def _random(draw: random.Random) -> str:
@@ -166,9 +151,9 @@ def _huge(draw: random.Random) -> str:
 
 
 MAKERS = {
-    "words": (_plain, 12), "words that stand nowhere": (_absent, 12),
+    "words": (_plain, 12), "words that stand nowhere": (_mixed(ABSENT, SIGNS), 12),
     "syntax of FTS5 and SQL": (_syntax, 24), "odd characters": (_odd, 16),
-    "memd's own operators": (_own, 14), "everything at once": (_everything, 12),
+    "memd's own operators": (_mixed(OWN, WORDS, RUNS), 14), "everything at once": (_everything, 12),
     "random code points": (_random, 10), "other cases and forms": (_cased, 8),
     "10,000 characters": (_huge, 0.4),
 }  # fmt: skip

@@ -8,7 +8,6 @@ from tests_support import Notes
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.tokenizer import WordPieces
 from memd.search.query import parse, unfinished
-from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.spelling import MAX_WORDS, Spelling, corrected, spelling
 
@@ -40,19 +39,13 @@ def looked_up(notes: Notes, text: str, pieces: WordPieces, **changes) -> Spellin
         return spelling(view, parse(text), pieces, changes.get("expired", lambda: False))
 
 
-def request_of(notes: Notes, text: str, pieces: WordPieces, **changes) -> PreparedQuery:
-    """Return a request as the API makes it."""
+def asked(notes: Notes, text: str, pieces: WordPieces, **changes) -> Answer:
+    """Return the answer of the daemon, which corrects the words first."""
     request = notes.request(text, **changes)
     query = corrected(request.query, looked_up(notes, text, pieces).corrected)
     vector = None if request.query_vec is None else notes.embedder.embed_query(query.text)
-    return replace(request, query=query, corrected_vec=vector)
-
-
-def asked(notes: Notes, text: str, pieces: WordPieces, **changes) -> Answer:
-    """Return the answer of the daemon."""
-    request = request_of(notes, text, pieces, **changes)
     with notes.index.view() as view:
-        return search(view, request)
+        return search(view, replace(request, query=query, corrected_vec=vector))
 
 
 @pytest.mark.parametrize(
