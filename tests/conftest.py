@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, settings
 from model_server import ModelServer
-from tests_support import Notes, many
+from tests_support import LatinEmbedder, Notes, many
 
 from tools import generate
 
@@ -115,6 +115,14 @@ def notes(tmp_path: Path) -> Iterator[Notes]:
     notes = Notes(tmp_path)
     yield notes
     assert notes.closed() == []
+
+
+@pytest.fixture
+def latin(tmp_path: Path) -> Iterator[Notes]:
+    """Empty notes whose model reads Latin letters alone."""
+    notes = Notes(tmp_path, embedder=LatinEmbedder())
+    yield notes
+    notes.index.close()
 
 
 @pytest.fixture(scope="module")

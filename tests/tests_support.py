@@ -20,6 +20,7 @@ from memd.index.index import DATABASE, Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import SHIPPED_COSINES, ChunkLimits, CosineScale
 from memd.registry import Workspace
+from memd.search.explanation import AnswerExplanation, Explained
 from memd.search.identifiers import spelled
 from memd.search.query import parse
 from memd.search.score import PreparedQuery
@@ -195,6 +196,14 @@ class Notes:
     def search(self, text: str, **changes: object) -> Answer:
         with self.index.view() as view:
             return search(view, self.request(text, **changes))
+
+    def explained(self, text: str, **changes: object) -> tuple[Answer, AnswerExplanation, list[Explained]]:
+        """Return an answer, its explanation, and those of its hits."""
+        from memd.search.explain import explain  # needs numpy, which tests do without
+
+        with self.index.view() as view:
+            answer = search(view, self.request(text, **changes))
+            return answer, *explain(view, answer)
 
     def request(
         self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object

@@ -1,7 +1,7 @@
 """Chunks without a vector, beyond the first ones or in another script: counted, found by their words."""
 
 import pytest
-from tests_support import LatinEmbedder, Notes
+from tests_support import LatinEmbedder
 
 from memd.errors import IndexDamagedError
 from memd.index import check, source_rows
@@ -77,13 +77,11 @@ def test_a_long_source_with_another_warning_says_both(notes):
     assert "; long-note: from line 1" in warning
 
 
-def test_a_chunk_is_left_out_for_one_reason(tmp_path):
+def test_a_chunk_is_left_out_for_one_reason(latin):
     """A script that the model does not read is the reason, wherever the chunk is."""
-    notes = Notes(tmp_path, embedder=LatinEmbedder())
-    notes.save({"long.md": LONG + f"# река\n\n{'цапля у реки ' * 50}\n"})
-    assert counts(notes) == (6, 3, 0, 2)
-    assert notes.index.unembedded_count("script") == 1
-    notes.index.close()
+    latin.save({"long.md": LONG + f"# река\n\n{'цапля у реки ' * 50}\n"})
+    assert counts(latin) == (6, 3, 0, 2)
+    assert latin.index.unembedded_count("script") == 1
 
 
 @pytest.mark.parametrize(
@@ -111,14 +109,6 @@ NOTES = {
     "numbers.md": "1 2 3 4\n",
 }  # fmt: skip
 UNREAD = {"zh.md", "ja.md", "ko.md", "ru.md"}
-
-
-@pytest.fixture
-def latin(tmp_path):
-    """Notes whose model reads Latin alone."""
-    made = Notes(tmp_path, embedder=LatinEmbedder())
-    yield made
-    made.index.close()
 
 
 def with_vectors(notes):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from memd.named_days import named_days
 from memd.search.dates import span
-from memd.search.explain import explain
 from memd.search.filters import Condition
 from memd.search.query import parse
 
@@ -284,9 +283,8 @@ def diary(notes):
 
 
 def explained(notes, query, **changes):
-    with notes.index.view() as view:
-        answer = notes.search(query, **changes)
-        return {hit.source.path: why for hit, why in zip(answer.hits, explain(view, answer)[1], strict=True)}
+    answer, _, whys = notes.explained(query, **changes)
+    return {hit.source.path: why for hit, why in zip(answer.hits, whys, strict=True)}
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

@@ -27,14 +27,6 @@ MIXED = {
 }
 
 
-def explained(notes: Notes, text: str, **changes):
-    """Return the answer and the explanation of one view, and those of the hits."""
-    request = notes.request(text, **changes)
-    with notes.index.view() as view:
-        answer = search(view, request)
-        return answer, *explain(view, answer)
-
-
 def score_of(one: Explained, fusion: str) -> tuple[float, float]:
     """Return score and order from the parts alone, by the formulas of docs/searching.md."""
     merged, ranks = 0.0, []
@@ -74,7 +66,7 @@ def score_of(one: Explained, fusion: str) -> tuple[float, float]:
 
 
 def assert_adds_up(notes: Notes, text: str, **changes) -> None:
-    answer, explanation, explained_hits = explained(notes, text, **changes)
+    answer, explanation, explained_hits = notes.explained(text, **changes)
     assert len(explained_hits) == len(answer.hits) == explanation.stages.hits
     for hit, one in zip(answer.hits, explained_hits, strict=True):
         if one.keyword:
@@ -130,7 +122,7 @@ def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, 
 
 def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
     notes.save({"a.md": "heron\n", "b.md": "heron\n", "c.md": "weir\n"})
-    _, explanation, _ = explained(notes, "where is the heron heron")
+    _, explanation, _ = notes.explained("where is the heron heron")
     [term] = explanation.terms
     assert (term.text, term.times, term.document_frequency) == ("heron", 2, 2)
     assert explanation.left_out == ("where", "is", "the")
@@ -148,7 +140,7 @@ def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
 def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
     """It is why the weights are others than were asked for."""
     notes.save({"a.md": "heron weir\n"}, embed=embed)
-    _, _, explained_hits = explained(notes, "heron", **changes)
+    _, _, explained_hits = notes.explained("heron", **changes)
     [one] = explained_hits
     assert one.unseen == unseen
     weights = [part.weight for part in (one.vector, one.keyword) if part]
@@ -167,7 +159,7 @@ def test_what_each_stage_dropped_is_counted(notes):
     )  # fmt: skip
     (notes.root / "gone.md").unlink()
     query = restricted(parse("heron -entirely"), {"path": ["*.md"]})
-    _, explanation, _ = explained(notes, "heron", limit=2, query=query)
+    _, explanation, _ = notes.explained("heron", limit=2, query=query)
     stages = explanation.stages
     assert stages.gone == 1
     assert stages.folded >= 1
@@ -184,7 +176,7 @@ def test_filters_are_named_as_they_were_meant(notes):
         {"path": ["c/*"], "tag": ["y"]},
     )
     notes.save({"a.md": "heron\n"})
-    _, explanation, _ = explained(notes, "heron", query=query)
+    _, explanation, _ = notes.explained("heron", query=query)
     assert [(one.filter, one.value) for one in explanation.filters] == [
         ("path", "a/**, b"), ("path", "c/*"), ("tag", "x"), ("tag", "y"),
         ("since", "2026-01-02"), ("phrase", "two words"), ("excluded", "not"),
@@ -214,7 +206,7 @@ def test_what_an_assistant_said_ranks_lower_and_scores_the_same(notes, mode):
             "c.md": PAGE.format("Assistant", ", too"),
         }
     )
-    answer, _, whys = explained(notes, "heron weir", mode=mode, min_score=0.0)
+    answer, _, whys = notes.explained("heron weir", mode=mode, min_score=0.0)
     said = {hit.source.path[-4:]: why.said for hit, why in zip(answer.hits, whys, strict=True)}
     assert (said["b.md"], said["c.md"], said["a.md"].assistant) == (None, None, 1.0)
     last = answer.hits[-1].candidate

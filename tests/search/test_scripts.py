@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from search.scripts_matrix import characters, matrix, page
 from search.scripts_words import SCRIPTS
-from tests_support import LatinEmbedder, Notes
 
 from memd.config import Weights
-from memd.search.explain import explain
 from memd.text import readable_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
@@ -72,13 +70,6 @@ def test_the_script_of_a_query_is_decided_word_by_word(text, read, unread):
     assert readable_part(text, None) == (text, ())
 
 
-@pytest.fixture
-def latin(tmp_path):
-    notes = Notes(tmp_path, embedder=LatinEmbedder())
-    yield notes
-    assert notes.closed() == []
-
-
 RUSSIAN = "цапля стоит у плотины и ждет рыбу весь день: {} весной здесь много воды\n"
 
 
@@ -128,8 +119,7 @@ def test_a_han_character_counts_beside_pairs_that_no_note_has(notes):
     })  # fmt: skip
     hits = notes.search("今天要不要会议").hits
     assert [hit.source.path for hit in hits] == ["b.md", "a.md"]
-    with notes.index.view() as view:
-        terms = explain(view, notes.search("今天要不要会议"))[0].terms
+    terms = notes.explained("今天要不要会议")[1].terms
     assert {term.text: term.share for term in terms if term.prefix} == {"要": 0.2, "会": 0.2, "天": 0.2}
     assert notes.found("会议") == []
     assert set(notes.found("今天たむ")) == {"a.md", "b.md"}  # kana are no words

@@ -7,7 +7,6 @@ import pytest
 from tests_support import DAY, Notes, OtherHashEmbedder
 
 from memd.diaries import Diaries
-from memd.search.explain import explain
 from memd.search.keyword import Matched
 from memd.search.runs import longest_run
 from memd.search.search import search
@@ -48,10 +47,8 @@ def test_only_diaries_fade(notes):
     assert faded() == faded(mode="hybrid") == {*fade}
     posts = Diaries(selects=lambda path: path.startswith("posts/"))
     assert faded(diaries=posts) == {*fade, stay[0]}
-    with notes.index.view() as view:
-        _, found = explain(view, notes.search("heron", diaries=posts))
-        paths = [hit.source.path for hit in notes.search("heron", diaries=posts).hits]
-    reasons = dict(zip(paths, [one.decay.fades for one in found], strict=True))
+    answer, _, found = notes.explained("heron", diaries=posts)
+    reasons = {hit.source.path: why.decay.fades for hit, why in zip(answer.hits, found, strict=True)}
     assert [reasons[path] for path in [*fade, *stay]] == ["name", "memory", "journals", "pattern", None, None]
 
 
@@ -239,10 +236,7 @@ def test_half_a_sentence_is_first_whatever_has_its_words_elsewhere(notes):
 def test_a_run_moves_the_order_and_not_the_score(notes):
     """Case and accents do not matter; the explanation shows the run of each hit that has one."""
     notes.save({"said.md": f"{SENTENCE.replace('upper', 'Úpper')}\n", "other.md": "the river, the sluice\n"})
-    request = notes.request("Close the Upper sluice", mode="keyword", min_score=0.0)
-    with notes.index.view() as view:
-        answer = search(view, request)
-        _, [said, other] = explain(view, answer)
+    _, _, [said, other] = notes.explained("Close the Upper sluice", min_score=0.0)
     assert (said.run.words, said.run.asked, said.run.added) == (4, 4, 0.2)
     assert said.order == pytest.approx(said.score + 0.2)
     assert other.run is None
@@ -254,9 +248,7 @@ def test_what_a_link_is_called_is_no_sentence_of_its_note(notes):
     title = "How the upper sluice is closed"
     listed = f"- [{title}](a.md)\n- [How the lower sluice is opened](b.md)\n"
     notes.save({"said.md": "We ask how [the upper sluice](a.md) is closed at night.\n", "list.md": listed})
-    with notes.index.view() as view:
-        answer = search(view, notes.request(title, mode="keyword", min_score=0.0))
-        _, explained = explain(view, answer)
+    answer, _, explained = notes.explained(title, min_score=0.0)
     found = {hit.source.path: one.run for hit, one in zip(answer.hits, explained, strict=True)}
     assert {path: run and run.words for path, run in found.items()} == {"said.md": 6, "list.md": None}
 

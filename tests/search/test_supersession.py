@@ -247,8 +247,7 @@ def test_its_score_does_not_change_and_alone_it_is_found(notes):
     [hit] = notes.search("office").hits
     assert hit.expired == date(2026, 5, 1)
     assert hit.candidate.order == pytest.approx(hit.candidate.score / 2)
-    with notes.index.view() as view:
-        _, [why] = explain(view, notes.search("office"))
+    _, _, [why] = notes.explained("office")
     assert (why.expired, why.order) == ("2026-05-01", pytest.approx(hit.candidate.order))
     assert why.score == pytest.approx(hit.candidate.score)
 
@@ -327,8 +326,7 @@ def test_an_evergreen_daily_note_does_not_decay(notes, said, decays):
     [hit] = notes.search("office since:2025-01-01 until:2025-01-01").hits
     assert (hit.candidate.decay < 1) is decays
     assert hit.source.day_of == "name"
-    with notes.index.view() as view:
-        _, [why] = explain(view, notes.search("office"))
+    _, _, [why] = notes.explained("office")
     assert (why.decay.factor < 1, why.decay.dated) == (decays, decays)
 
 

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import LatinEmbedder, Notes, many
+from tests_support import Notes, many
 
 from memd.config import Weights
 from memd.index import source_rows
@@ -82,12 +82,10 @@ def test_a_source_whose_vector_is_not_there_yet_says_so(notes):
     assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("no-vector-yet",))
 
 
-def test_a_source_in_a_script_that_the_model_does_not_read_says_so(tmp_path):
-    notes = Notes(tmp_path, embedder=LatinEmbedder())
-    notes.save({"b.md": "heron\n", "a.md": "цапля\n"})
-    verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
+def test_a_source_in_a_script_that_the_model_does_not_read_says_so(latin):
+    latin.save({"b.md": "heron\n", "a.md": "цапля\n"})
+    verdict = verdict_on(latin, "a.md", "heron", mode="hybrid")
     assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("script",))
-    notes.index.close()
 
 
 def test_a_chunk_beyond_the_first_of_a_long_note_says_so(monkeypatch, notes):
