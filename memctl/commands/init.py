@@ -55,14 +55,14 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         params = {"path": folder, "force": args.force, "nested": args.nested}
         try:
-            answer = _added(client, params)
+            answer = client.call("workspace.add", params, timeout_s=SCAN_TIMEOUT_S)
         except RpcError as error:
             if error.code != "MEMD_NESTED" or not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
             common.note(str(error).rpartition(". ")[0])  # the last sentence names a command to run
             if not common.confirmed("Go on?"):
                 raise
-            answer = _added(client, {**params, "nested": True})
+            answer = client.call("workspace.add", params | {"nested": True}, timeout_s=SCAN_TIMEOUT_S)
         index = {} if args.json else _index_soon(client, answer["root"])
         is_read = not (args.json or index.get("first_words"))
         languages = _proposed_languages(client, answer["root"]) if is_read else []
@@ -134,11 +134,6 @@ def _multilingual(root: str) -> str:
     in_clone = "build the model in a clone of memd and pip install ./models"
     how = f"pip install {MULTILINGUAL_DISTRIBUTION}" if versions.PUBLISHED else in_clone
     return f"To find them by meaning, {how}, then {use}"
-
-
-def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = client.call("workspace.add", params, timeout_s=SCAN_TIMEOUT_S)
-    return answer
 
 
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
