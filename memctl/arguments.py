@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
-MAX_SECONDS = 86_400.0  # arbitrary: a day
+_UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+MAX_SECONDS = 7 * 86_400.0  # a week, as memd's longest pause
 MOST_DIGITS = 18  # of a whole number: the protocol has integers of 64 bits
 
 _EXAMPLES = """\
@@ -307,8 +308,9 @@ def score(raw: str) -> float:
 
 
 def seconds(raw: str) -> float:
-    """Parse a time span in seconds."""
-    value = number(raw)
-    if not 0 < value <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, {MAX_SECONDS:g} at most")
-    return value
+    """Parse a time span such as 90s, 30m, 2h or 1d into seconds, which are the default unit."""
+    amount = raw.rstrip("abcdefghijklmnopqrstuvwxyz")
+    length_s = number(amount) * _UNITS_S.get(raw[len(amount) :] or "s", 0.0)
+    if not 0 < length_s <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a time span of up to a week, as 90s, 30m, 2h or 1d")
+    return length_s

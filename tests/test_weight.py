@@ -41,7 +41,7 @@ CEILINGS = {
     # by each way to their file, a terminal that any stop leaves sane, names with signs of bash, params of LSP
     # checked before they are used, ignored signals, cures that apply, a link that stays, places in previews,
     # worktrees of agents, also beside the repository, a match in the heading.
-    "memctl": 15_510,
+    "memctl": 15_497,
     # Up by what a team's store must not be able to do (a server that lies), moves of notes against a model,
     # the real clients of agents with memd's plugin folder, each way to write a link in an editor, and a
     # check in less time: the model is read once, files that wait are run beside files that compute;
@@ -49,7 +49,7 @@ CEILINGS = {
     # entries written in a pause, terminals that draw no bar, numbers as Lua writes them, a link that stays,
     # ignored signals on a full screen, tags at a TAB, requests of LSP from their own table, secrets by an
     # index.
-    "tests": 57_569,
+    "tests": 57_421,
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, statements that change, prompts that nobody tuned on, and calls that
     # are right the first time.

@@ -97,7 +97,7 @@ def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeyp
 
 def test_sync_says_how_long_it_took(root, peer, capsys):
     daemon = peer(sync={"synced": True, "generation": 5, "took_ms": 38.4, "index": {}})
-    assert main(["sync", "--timeout", "2.5"]) == exits.OK
+    assert main(["sync", "--timeout", "2.5s"]) == exits.OK
     assert daemon.asked == [("sync", {"workspace": str(root), "timeout_ms": 2500, "progress": True})]
     assert capsys.readouterr().out == "synced in 38 ms\n"
 
@@ -113,12 +113,6 @@ def test_a_sync_that_takes_too_long_ends_with_6(peer, capsys, answer):
     assert err.endswith("memctl: not synced within 0.1 s: memctl status shows what memd is doing\n")
     assert main(["sync", "--json"]) == exits.BUSY
     assert json.loads(capsys.readouterr().out)["synced"] is False
-
-
-@pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
-def test_a_time_span_must_be_one(root, capsys, wrong):
-    assert main(["sync", "--timeout", wrong]) == exits.USAGE
-    assert "seconds" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["search", "recall"])

@@ -480,7 +480,8 @@ def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, dae
         ["journal", "a.md", "--since", "7d"], ["status", "-w", "."], ["pause", "--off", "--for", "1h"],
         ["search", "--all", "-w", "a", "x"],
         *([command, "-w", "a", "-w", "/", "x"] for command in ("status", "get", "index", "add")),
-        *(["pause", f"--for={span}"] for span in ("0m", "2 weeks", "8d", "-1h")),
+        *(["pause", f"--for={span}"] for span in ("0m", "2 weeks", "8d", "-1h", "nan", "1e9")),
+        ["status", "--watch", "often"], ["sync", "--timeout", "x"], ["sync", "--timeout", "8d"],
     ],
 )  # fmt: skip
 def test_options_that_belong_to_another_form_of_a_command_are_wrong_usage(root, capsys, argv):

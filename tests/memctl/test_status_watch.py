@@ -18,7 +18,6 @@ from sample_answers import known, status
 from scripted_peer import AS_IN_A_TERMINAL, Peer, refuse
 
 from memctl import __version__, exits
-from memctl.__main__ import main
 
 
 def drawn_on(written, rows, columns=80):
@@ -243,9 +242,3 @@ def test_a_reader_that_leaves_ends_the_watch(peer, piped):
     watching.stdout.close()
     assert watching.wait(10 * PATIENCE) == exits.PIPE
     assert watching.stderr.read() == b""
-
-
-@pytest.mark.parametrize("wrong", ["0", "-1", "often"])
-def test_the_time_between_must_be_one(root, capsys, wrong):
-    assert main(["status", "--watch", wrong]) == exits.USAGE
-    assert "seconds" in capsys.readouterr().err
