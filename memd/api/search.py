@@ -50,7 +50,7 @@ from memd.search.filters import BY_KEY, FIELD
 from memd.search.identifiers import spelled
 from memd.search.keyword import occurs_literally
 from memd.search.query import Query, parse, restricted, unfinished
-from memd.search.score import Judgement, PreparedQuery
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
 from memd.text import readable_part
@@ -123,10 +123,26 @@ def timeline(opened: OpenWorkspace, params: TimelineParams, call: Call, fresh: F
 
 
 def answered(
-    view: View, opened: OpenWorkspace, params: AnyQuery, call: Call, without: Sequence[int] = ()
+    view: View,
+    opened: OpenWorkspace,
+    params: AnyQuery,
+    call: Call,
+    without: Sequence[int] = (),
+    *,
+    excludes: Excludes | None = None,
 ) -> Answer:
-    """Answer a query, as if the chunks *without* did not exist."""
-    prepared, judged = _prepared(view, opened, params, call, excludes_in(view), without=without)
+    """Answer a query, as if the chunks *without* did not exist.
+
+    *excludes*: whether the minus of a word is an operator; by default, unless a note has the word with it.
+    """
+    with opened.threads.turn():
+        waited_ms = {"wait": call.age_ms()}
+        excludes = excludes or excludes_in(view)
+        plain = parsed(opened, params, call.is_over, excludes, without=without, timings_ms=waited_ms)
+        # Not in a thread beside the model's: the two wait for each other's hold of Python's lock, so that the
+        # answer comes no earlier, for a twentieth more processor time.
+        prepared, judged = begin(view, plain, opened.tokenizer)
+    prepared = embedded(opened, prepared, typed=plain.query.text)
     with opened.threads.turn():
         return search_view(view, prepared, judged)
 
@@ -166,9 +182,7 @@ def without_minus(
     """Search the excluded words instead; None if the query excludes none or has a good match."""
     if not answer.prepared.query.excluded or _answers(answer):
         return None
-    prepared, judged = _prepared(view, opened, params, call, lambda _: False)
-    with opened.threads.turn():
-        found = search_view(view, prepared, judged)
+    found = answered(view, opened, params, call, excludes=lambda _: False)
     if not _answers(found):
         return WithoutMinus(hits=0, best=None)
     best, shown = found.hits[0].source.path, found.hits[0].passage
@@ -180,25 +194,6 @@ def without_minus(
 def _answers(answer: Answer) -> bool:
     """Return whether an answer has hits with a confidence other than none."""
     return bool(answer.hits) and answer.confidence != "none"
-
-
-def _prepared(
-    view: View,
-    opened: OpenWorkspace,
-    params: AnyQuery,
-    call: Call,
-    excludes: Excludes,
-    *,
-    without: Sequence[int] = (),
-) -> tuple[PreparedQuery, Judgement | None]:
-    """Prepare a query, and judge it by its words."""
-    with opened.threads.turn():
-        waited_ms = {"wait": call.age_ms()}
-        plain = parsed(opened, params, call.is_over, excludes, without=without, timings_ms=waited_ms)
-        # Not in a thread beside the model's: the two wait for each other's hold of Python's lock, so that the
-        # answer comes no earlier, for a twentieth more processor time.
-        prepared, judged = begin(view, plain, opened.tokenizer)
-    return embedded(opened, prepared, typed=plain.query.text), judged
 
 
 Fields = dict[str, Any]
