@@ -1,19 +1,25 @@
-"""``recall``: the core notes and the hits of a search, as text for a prompt."""
+"""``recall``: the core notes and the hits of a search, as text for a prompt.
+
+When a conversation begins, the notes of its project that are due, changed or new come instead of hits. A note
+is the project's if it is in the conversation's folder, if its path, topic or tags have the name of the
+project's folder, or if one of the project's conversations wrote it.
+"""
 
 import functools
-from collections.abc import Callable, Container, Mapping, Sequence
+import math
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from msgspec import UNSET, structs
 
-from memd.api.begins import begun
 from memd.api.folders import described
 from memd.api.hits import iso_day, rounded
-from memd.api.params import RecallParams
+from memd.api.params import Begins, RecallParams
 from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
 from memd.api.search import answered, query_frame, record_recalls, without_minus
 from memd.index.snapshot import View
-from memd.index.source_rows import EXTERNAL
+from memd.index.source_rows import EXTERNAL, OWN, SESSION, written_time
 from memd.records import Confidence, Freshness, Source
 from memd.rpc.context import Call
 from memd.search.confidence import is_by_language, pointer, sure_ones
@@ -37,6 +43,13 @@ POINTED = "Perhaps about it; get reads it:"
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
 LEAST_HITS = 10  # some of them repeat text that is sent already
+MOST_TITLES = 6  # notes of each kind; arbitrary: a person reads as many at a glance
+RECENT = 5_000  # of the notes, by the time of their last change
+DUE_KEYS = ("due", "deadline")
+SOON = timedelta(days=7)
+LONG_AGO = timedelta(days=90)  # arbitrary: what was due before was given up
+STATUS = ("status", "state", "done", "completed")
+DONE = ("done", "completed", "closed", "cancelled", "canceled", "dropped", "archived", "true", "yes")
 
 
 def limited(params: RecallParams) -> RecallParams:
@@ -241,3 +254,60 @@ def _recalled(piece: Piece, shown: Passage) -> dict[str, Any]:
         "entries": list(piece.entries) or UNSET,
         "derived_from": EXTERNAL if piece.external else UNSET,
     }
+
+
+def begun(view: View, begins: Begins, today: date) -> tuple[list[Titles], list[Source]]:
+    """Return the titles for the beginning of a conversation, and the newest entries of its project."""
+    changed = view.reader.newest(RECENT)
+    here = {source.id: source for source in _of_project(view, begins, list(changed))}
+    expired = view.snapshot.expired(today)
+    held = [one for one in here.values() if one.id not in expired and not view.snapshot.superseded_by(one.id)]
+    days = _due(view, today)
+    due = sorted((one for one in held if one.id in days), key=lambda one: days[one.id])
+    # Of the others: without an earlier conversation nothing has changed since.
+    since_ns = math.inf if begins.since is None else begins.since * 1_000_000_000
+    later = [one for one in held if changed[one.id] >= since_ns and one.id not in days]
+    entries = (one for one in held if one.path.startswith(OWN))
+    newest = sorted(entries, key=lambda one: (one.day, changed[one.id]), reverse=True)
+    new = [one for one in newest if changed[one.id] < since_ns and one.id not in days]
+    since = datetime.fromtimestamp(begins.since or 0, UTC).astimezone()
+    kinds = (
+        ("Due in this project:", due),
+        (f"Changed since {since:%Y-%m-%d %H:%M}, when the last conversation about it began:", later),
+        ("Newest entries about it:", new),
+    )
+    titles = [
+        Titles(head, tuple(NoteTitle(one.title, one.path, days.get(one.id)) for one in notes[:MOST_TITLES]))
+        for head, notes in kinds
+        if notes
+    ]
+    return titles, newest[:MOST_TITLES]
+
+
+def _of_project(view: View, begins: Begins, newest: list[int]) -> Iterator[Source]:
+    written = view.reader.sources_with_field(SESSION, begins.sessions) if begins.sessions else set()
+    name = begins.project.casefold()
+    inside = None if begins.folder is None else f"{begins.folder}/".lstrip("/")
+    for source in (view.snapshot.sources[one] for one in newest if one in view.snapshot.sources):
+        if source.id in written or (inside is not None and source.path.startswith(inside)):
+            yield source
+        elif name:
+            parts = source.path.casefold().split("/")
+            if name in {*parts, parts[-1].rpartition(".")[0], *map(str.casefold, source.tags)}:
+                yield source
+
+
+def _due(view: View, today: date) -> dict[int, date]:
+    """Return source → the day on which it is due or expires, where that is near."""
+    over = {one for key in STATUS for one in view.reader.sources_with_field(key, DONE)}
+    days = {
+        source: last
+        for source, last in view.snapshot.sources.expiring.items()
+        if today <= last <= today + SOON
+    }
+    for key in DUE_KEYS:
+        for value in view.reader.field_values(key):
+            time = written_time(value)
+            if time and today - LONG_AGO <= time.last <= today + SOON:
+                days |= dict.fromkeys(view.reader.sources_with_field(key, [value]), time.last)
+    return {source: day for source, day in days.items() if source not in over}
