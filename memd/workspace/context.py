@@ -109,9 +109,6 @@ class Owner(Protocol):
 class LoopListener(Protocol):
     """Receives the progress of one workspace's loops; implemented by `WorkspaceSync`."""
 
-    def note_outdated(self) -> None:
-        """The configuration differs from the one that the loops use."""
-
     def note_hinted(self) -> None:
         """Files wait to be checked."""
 

@@ -11,7 +11,7 @@ from memd.index.indexer import Compared, FolderComparison
 from memd.records import Skipped
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
-from memd.workspace.context import LoopListener, WorkspaceContext
+from memd.workspace.context import LoopListener, ReopenReason, WorkspaceContext
 from memd.workspace.threads import DEADLINE_S
 
 # Events are hints: the folder is scanned as often as a thousandth of a core allows, for all workspaces
@@ -100,6 +100,7 @@ class Scanner:
         self.found_sources = 0  # in the last scan
         self.last: float | None = None  # time.time() of the last scan
         self.running = False
+        self.is_outdated = False  # another sync takes over: callers that wait must continue there
         self.slices = 0  # of all scans: it grows while there is progress
         self.failures = 0  # in a row
         self.polling = False  # events are unreliable
@@ -174,7 +175,8 @@ class Scanner:
             self.failures += 1
             raise
         if not is_current:
-            self._listener.note_outdated()
+            self.is_outdated = True
+            self._context.reopen(ReopenReason.CONFIG)
             await asyncio.Event().wait()  # it is being reopened with a new configuration
         began = time.monotonic()
         self._owed = self._schedule.begin(began)

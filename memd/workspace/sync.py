@@ -61,7 +61,6 @@ class WorkspaceSync:
         self.renewed: Renewal = ""  # why an incomplete index is being rebuilt
         self.is_rebuild = False  # of an index next to the one that answers meanwhile
         self._began_s = time.monotonic()
-        self.reopening = False  # the next sync takes over: callers that wait must continue there
         self.troubles: list[str] = []  # its errors until they are resolved, the most recent one last
         self._told_state = ""
         self._files = Count()  # since everything was complete
@@ -190,7 +189,7 @@ class WorkspaceSync:
 
     @property
     def _open_words(self) -> bool:
-        return self._dirty_since is not None or self.reopening
+        return self._dirty_since is not None or self.scanner.is_outdated
 
     # Start and stop
 
@@ -312,12 +311,6 @@ class WorkspaceSync:
         await asyncio.sleep(pause_s)
 
     # Tasks
-
-    def note_outdated(self) -> None:
-        """Reopen the workspace with the new configuration, once."""
-        if not self.reopening:
-            self.reopening = True
-            self.context.reopen(ReopenReason.CONFIG)
 
     def note_hinted(self) -> None:
         """Report work at once: a caller that sees "ready" afterwards can rely on it."""
