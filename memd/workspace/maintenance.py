@@ -28,96 +28,6 @@ log = structlog.get_logger()
 # Of one core at a time, followed by an equal pause: of two cores a quarter is used for a minute or two.
 BUILD_BUDGET_S = 0.1
 RETRY_S = 3600.0  # after a failure, such as a full disk
-
-
-class CodesUpkeep:
-    """The file of codes of one workspace's index. For the event loop's thread."""
-
-    def __init__(self, context: WorkspaceContext) -> None:
-        self._context = context
-        self._keeper = context.index.codes
-        self._not_before = 0.0
-
-    async def load(self) -> None:
-        """Read the existing file into memory if needed; until then every vector is scanned."""
-        found = self._keeper.current
-        if found is None or self._keeper.usable is not None or not can_code(found.dim):
-            return
-        try:
-            codes = await asyncio.to_thread(found.read)
-        except UNUSABLE as error:
-            log.warning("codes_not_usable", error=type(error).__name__)
-            await self._context.write(self._keeper.drop)
-        else:
-            await self._context.write(self._keeper.use, found, codes)
-
-    async def renew_if_due(self, *, is_idle: bool) -> None:
-        """Make the file anew if that is worthwhile now; *is_idle*: there is no other work."""
-        await self.load()
-        is_due = partial(self._keeper.is_due, is_busy=not is_idle)
-        if time.monotonic() > self._not_before and await self._context.write(is_due):
-            await self._renew()
-
-    async def _renew(self) -> None:
-        building = await self._context.write(self._keeper.begin)
-        try:
-            done = False
-            while not done:
-                done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
-                await asyncio.sleep(BUILD_BUDGET_S)
-            adopted = await self._context.write(self._keeper.adopt, building)
-        except UnderivableError as error:
-            self._not_before = math.inf  # until the next start
-            log.warning("codes_not_made", reason=str(error))
-        except MemdError as error:
-            self._not_before = time.monotonic() + RETRY_S
-            log.warning("codes_not_made", code=error.code)
-        except BaseException:
-            building.abandon()
-            raise
-        else:
-            log.info("codes_made", adopted=adopted)
-
-
-class PostingsUpkeep:
-    """The table of postings of one workspace's index. For the event loop's thread."""
-
-    def __init__(self, context: WorkspaceContext) -> None:
-        self._context = context
-        self._table = context.index.postings
-        self._working = asyncio.Lock()  # one operation at a time
-        self._not_before = 0.0
-
-    async def renew_if_due(self, *, is_idle: bool) -> None:
-        """Bring the table up to date if that is worthwhile now; *is_idle*: there is no other work."""
-        await self.clean()
-        async with self._working:
-            is_due = partial(self._table.is_due, is_busy=not is_idle)
-            if time.monotonic() > self._not_before and await self._context.write(is_due):
-                await self._renew()
-
-    async def clean(self) -> None:
-        """Drop it if it has something that was purged."""
-        async with self._working:
-            if await self._context.write(lambda: self._table.is_outdated):
-                while await self._context.write(self._table.drop_some):
-                    pass
-
-    async def _renew(self) -> None:
-        try:
-            made = await self._context.write(self._table.begin)
-            while not made.is_done:
-                rows = await asyncio.to_thread(made.step, BUILD_BUDGET_S)
-                if not await self._context.write(self._table.put, made, rows):
-                    break
-                await asyncio.sleep(BUILD_BUDGET_S)
-        except MemdError as error:
-            self._not_before = time.monotonic() + RETRY_S
-            log.warning("postings_not_made", code=error.code)
-        else:
-            log.info("postings_made", complete=made.is_done)
-
-
 # An unmounted disk or a wrong checkout must not cost the index; a deleted note must not stay.
 KEEP_GONE_S = 24 * 3600
 # Deleting more than this at once counts as an accident until it is confirmed (like syncthing's folder
@@ -160,8 +70,12 @@ class Maintenance:
         self._index = context.index
         self._vectors = vectors
         self._is_idle = is_idle
-        self._postings = PostingsUpkeep(context)
-        self._codes = CodesUpkeep(context)
+        self._postings, self._codes = context.index.postings, context.index.codes
+        self._on_postings = asyncio.Lock()  # one operation on them at a time
+        self._not_before = {
+            "postings": 0.0,
+            "codes": 0.0,
+        }  # time.monotonic() after a failure
         self._log_is_due = asyncio.Event()  # SQLite's log has what was purged
 
     @property
@@ -179,18 +93,23 @@ class Maintenance:
         writer = self._index.writer
         if await self._context.write(writer.get, CHECKED_AT) is None:  # a new index is correct
             await self._context.write(writer.store, CHECKED_AT, int(time.time()))
-        await self._codes.load()
+        await self._load_codes()
         while True:
             await asyncio.sleep(LOOK_S)
-            await self._postings.renew_if_due(is_idle=self._is_idle())
-            await self._codes.renew_if_due(is_idle=self._is_idle())
+            await self._clean_postings()
+            async with self._on_postings:
+                if await self._is_due("postings", self._postings.is_due):
+                    await self._make_postings()
+            await self._load_codes()
+            if await self._is_due("codes", self._codes.is_due):
+                await self._make_codes()
             if not self._is_idle():
                 continue
             if time.monotonic() > purge_at and self.gone and not self.held:
                 purge_at = time.monotonic() + PURGE_S
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
-                    await self._postings.clean()
+                    await self._clean_postings()
                     self._log_is_due.set()
             is_due = is_worth_it(*await self._context.write(self._index.garbage))
             if is_due or await self._context.write(writer.is_loose):
@@ -215,7 +134,7 @@ class Maintenance:
         """
         purged = await self._purge(None, path)
         await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
-        await self._postings.clean()
+        await self._clean_postings()
         self._log_is_due.set()
         await self._vectors.prune(math.inf)  # last: a disk that hangs keeps nothing in the index
         return Purged(purged, await self._log_emptied(timeout_s))
@@ -251,6 +170,67 @@ class Maintenance:
         while not done:  # saves get their turn between two slices
             done = await self._context.write(self._index.compact, COMPACT_BUDGET_S)
         log.info("compacted")
+
+    async def _is_due(self, name: str, is_due: Callable[..., bool]) -> bool:
+        """Return whether postings or codes should be made now: beside other work later than without."""
+        if time.monotonic() <= self._not_before[name]:
+            return False
+        due: bool = await self._context.write(partial(is_due, is_busy=not self._is_idle()))
+        return due
+
+    async def _clean_postings(self) -> None:
+        """Drop the table of postings if it has something that was purged."""
+        async with self._on_postings:
+            if await self._context.write(lambda: self._postings.is_outdated):
+                while await self._context.write(self._postings.drop_some):
+                    pass
+
+    async def _make_postings(self) -> None:
+        try:
+            made = await self._context.write(self._postings.begin)
+            while not made.is_done:
+                rows = await asyncio.to_thread(made.step, BUILD_BUDGET_S)
+                if not await self._context.write(self._postings.put, made, rows):
+                    break
+                await asyncio.sleep(BUILD_BUDGET_S)
+        except MemdError as error:
+            self._not_before["postings"] = time.monotonic() + RETRY_S
+            log.warning("postings_not_made", code=error.code)
+        else:
+            log.info("postings_made", complete=made.is_done)
+
+    async def _load_codes(self) -> None:
+        """Read the file of codes into memory if needed; until then every vector is scanned."""
+        found = self._codes.current
+        if found is None or self._codes.usable is not None or not can_code(found.dim):
+            return
+        try:
+            codes = await asyncio.to_thread(found.read)
+        except UNUSABLE as error:
+            log.warning("codes_not_usable", error=type(error).__name__)
+            await self._context.write(self._codes.drop)
+        else:
+            await self._context.write(self._codes.use, found, codes)
+
+    async def _make_codes(self) -> None:
+        building = await self._context.write(self._codes.begin)
+        try:
+            done = False
+            while not done:
+                done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
+                await asyncio.sleep(BUILD_BUDGET_S)
+            adopted = await self._context.write(self._codes.adopt, building)
+        except UnderivableError as error:
+            self._not_before["codes"] = math.inf  # until the next start
+            log.warning("codes_not_made", reason=str(error))
+        except MemdError as error:
+            self._not_before["codes"] = time.monotonic() + RETRY_S
+            log.warning("codes_not_made", code=error.code)
+        except BaseException:
+            building.abandon()
+            raise
+        else:
+            log.info("codes_made", adopted=adopted)
 
 
 # After the first answers, and usually after the model is loaded.
