@@ -44,6 +44,12 @@ COMPACT_BUDGET_S = 0.1  # of the writer thread at a time
 LOG_RETRIES_S = (0.002, 0.5)
 
 
+# After the first answers, and usually after the model is loaded.
+SCRUB_AFTER_S = 2.0
+# Of one core at a time, followed by an equal pause: a million rows take some seconds.
+SCRUB_BUDGET_S = 0.02
+
+
 class Purged(NamedTuple):
     """What `Maintenance.purge_now` did."""
 
@@ -76,6 +82,7 @@ class Maintenance:
             "postings": 0.0,
             "codes": 0.0,
         }  # time.monotonic() after a failure
+        self._met = asyncio.Event()  # a query met damage that no later scrub has looked for
         self._log_is_due = asyncio.Event()  # SQLite's log has what was purged
 
     @property
@@ -126,6 +133,35 @@ class Maintenance:
             await self._log_emptied(math.inf)  # a start may follow a purge, too
             await self._log_is_due.wait()
             self._log_is_due.clear()
+
+    async def scrub(self) -> None:
+        """Look for damaged rows once, and again when a query meets one. After an error call it again."""
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            if not loop.is_closed():  # after that, the next start scrubs anyway
+                loop.call_soon_threadsafe(self._met.set)
+
+        self._index.tell_damaged = tell
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SCRUB_AFTER_S):
+                await self._met.wait()
+        while True:
+            pauses = not self._met.is_set()
+            self._met.clear()
+            scrub: Scrub = await self._context.write(Scrub, self._index)
+            done = False
+            while not done:
+                done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
+                await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
+            if scrub.damaged_count:
+                # Before the commit: no answer may lack them without reporting that.
+                self._vectors.expect(scrub.damaged_count)
+                if lost := await self._context.write(scrub.forget):
+                    log.warning("rows_damaged", rows=lost)
+                await self._vectors.count()
+                self._vectors.wake()
+            await self._met.wait()
 
     async def purge_now(self, path: str | None = None, *, timeout_s: float = math.inf) -> Purged:
         """Delete every trace of the deleted sources, or of the source at *path*.
@@ -231,49 +267,3 @@ class Maintenance:
             raise
         else:
             log.info("codes_made", adopted=adopted)
-
-
-# After the first answers, and usually after the model is loaded.
-SCRUB_AFTER_S = 2.0
-# Of one core at a time, followed by an equal pause: a million rows take some seconds.
-SCRUB_BUDGET_S = 0.02
-
-
-class DamagedRows:
-    """The damaged vectors of one workspace. For the event loop's thread."""
-
-    def __init__(self, context: WorkspaceContext, vectors: EmbedLoop) -> None:
-        self._context = context
-        self._index = context.index
-        self._vectors = vectors
-        self._met = asyncio.Event()  # a query met damage that no later scrub has looked for
-
-    async def run(self) -> None:
-        """Scrub once, and again when a query meets damage. After an error call it again."""
-        loop = asyncio.get_running_loop()
-
-        def tell() -> None:
-            if not loop.is_closed():  # after that, the next start scrubs anyway
-                loop.call_soon_threadsafe(self._met.set)
-
-        self._index.tell_damaged = tell
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SCRUB_AFTER_S):
-                await self._met.wait()
-        while True:
-            is_met = self._met.is_set()
-            self._met.clear()
-            pauses = not is_met
-            scrub: Scrub = await self._context.write(Scrub, self._index)
-            done = False
-            while not done:
-                done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
-                await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
-            if scrub.damaged_count:
-                # Before the commit: no answer may lack them without reporting that.
-                self._vectors.expect(scrub.damaged_count)
-                if lost := await self._context.write(scrub.forget):
-                    log.warning("rows_damaged", rows=lost)
-                await self._vectors.count()
-                self._vectors.wake()
-            await self._met.wait()

@@ -28,7 +28,7 @@ from memd.workspace.backlog import Backlog, Count
 from memd.workspace.context import ReopenReason, WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.index_loop import IndexLoop
-from memd.workspace.maintenance import DamagedRows, Maintenance
+from memd.workspace.maintenance import Maintenance
 from memd.workspace.scanner import Scanner
 from memd.workspace.set_aside import delete_aside, why_renewed
 from memd.workspace.watcher import WorkspaceWatcher
@@ -75,7 +75,6 @@ class WorkspaceSync:
         self.vectors = EmbedLoop(context, self._backlog)
         self.watcher = WorkspaceWatcher(context, self.scanner, self.index_loop)
         self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
-        self._damaged_rows = DamagedRows(context, self.vectors)
 
     # The current state
 
@@ -207,7 +206,7 @@ class WorkspaceSync:
             self.scanner.rules = await self.context.disk.run(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
         loops += [self.index_loop.run_large, self.maintenance.run, self.maintenance.keep_erasing]
-        loops += [self._damaged_rows.run, self._look_at_progress]
+        loops += [self.maintenance.scrub, self._look_at_progress]
         pauses_s: dict[Callable[[], Awaitable[None]], Sequence[float]] = dict.fromkeys(loops, RETRY_S)
         if self.vectors.wanted:
             pauses_s[partial(self.vectors.run, self._note_if_complete)] = EMBED_RETRY_S
