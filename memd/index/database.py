@@ -355,10 +355,7 @@ class Database:
         if value is None:
             self.run("DELETE FROM meta WHERE key = ?", (key,))
             return
-        self.run(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (key, value),
-        )
+        self.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def store(self, key: str, value: int | str | None) -> None:
         """Set a value of the meta table in a transaction of its own."""

@@ -62,7 +62,9 @@ class Outbox:
         self.is_open = False
 
     def note(self, path: str) -> None:
-        """Note that a source was saved, deleted or made private."""
+        """Note, if the workspace is published, that a source was saved, deleted or made private."""
+        if not self.is_open:
+            return
         if self._database.run(f"SELECT 1 FROM sources WHERE path = ? AND {_SHOWN}", (path,)):
             self._put([path], TO_SEND)
         else:
@@ -73,7 +75,9 @@ class Outbox:
             )
 
     def note_embedded(self, chunks: Iterable[int]) -> None:
-        """Note the sources of these chunks that have all of their vectors now."""
+        """Note the sources of these chunks that have all of their vectors now, as `note` does."""
+        if not self.is_open:
+            return
         found = self._database.run(
             f"""
             SELECT DISTINCT sources.path FROM json_each(?) AS asked

@@ -43,10 +43,7 @@ LISTED = """
     SELECT group_concat(id) FROM (SELECT id FROM words_docsize WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)
 """
 COUNTED = "SELECT term, doc FROM temp.terms WHERE term > ? LIMIT ?"
-PUT = """
-    INSERT INTO postings VALUES (?, ?, ?, ?, ?) ON CONFLICT (term) DO UPDATE
-    SET upto = excluded.upto, ids = excluded.ids, counts = excluded.counts, crc = excluded.crc
-"""
+PUT = "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)"
 DROPPED = "DELETE FROM postings WHERE rowid IN (SELECT rowid FROM postings LIMIT ?)"
 
 OpenView = Callable[[], AbstractContextManager[View]]

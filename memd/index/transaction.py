@@ -80,7 +80,7 @@ class Transaction:
         self._bring(source.id)
         self._note_names(source.id)
         self.sources_put[source.id] = source
-        self._note_for_store(path)
+        self._writer.outbox.note(path)
 
     def remove(self, path: str, at_s: int) -> bool:
         """Remove the live source at *path* from all answers, later from the disk; return if it was there."""
@@ -98,7 +98,7 @@ class Transaction:
         self._kill(chunks)
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
-        self._note_for_store(path)
+        self._writer.outbox.note(path)
         return True
 
     def restore(self, path: str, stamp: FileStamp) -> None:
@@ -113,7 +113,7 @@ class Transaction:
         self._bring(source_id)
         self._note_names(source_id)
         self.sources_put[source_id] = self._writer.source_of(source_id)
-        self._note_for_store(path)
+        self._writer.outbox.note(path)
 
     def redate(self, path: str, stamp: FileStamp) -> None:
         """Give a source with unchanged bytes the day of its file's change, if it has no other day.
@@ -126,7 +126,7 @@ class Transaction:
             self.touched.update(self._writer.privacy([source_id]))
             self._writer.run("UPDATE sources SET day = ? WHERE id = ?", (day.isoformat(), source_id))
             self.sources_put[source_id] = source._replace(day=day)
-            self._note_for_store(path)
+            self._writer.outbox.note(path)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
         """Store vectors by the hash of their text, and assign them to the waiting chunks.
@@ -151,8 +151,7 @@ class Transaction:
             if target is self._matrices.active:
                 self.embedded.update((chunk_id, row) for chunk_id, for_people in served if for_people)
                 self.embedded_apart.update(chunk_id for chunk_id, for_people in served if not for_people)
-        if self._writer.outbox.is_open:
-            self._writer.outbox.note_embedded([*self.embedded, *self.embedded_apart])
+        self._writer.outbox.note_embedded([*self.embedded, *self.embedded_apart])
 
     def _replace(self, path: str, *, renewed: bool) -> None:
         """Remove the old chunks of a path: 20 ms for a thousand. *renewed*: the source gets another id."""
@@ -171,10 +170,6 @@ class Transaction:
             self.sources_put.pop(source_id, None)
             if is_live:
                 self.sources_removed.add(source_id)
-
-    def _note_for_store(self, path: str) -> None:
-        if self._writer.outbox.is_open:
-            self._writer.outbox.note(path)
 
     def _note_names(self, source_id: int) -> None:
         """Record the names and links of a source that can affect which source supersedes which."""

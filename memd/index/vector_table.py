@@ -204,14 +204,6 @@ class VectorTable:
             (target,),
         )
 
-    def count(self, why: Why) -> int:
-        """Return how many chunks have no vector for this reason."""
-        twins = f"(SELECT id FROM chunks WHERE hidden_from = {PEOPLE})"  # they wait, but are in no total
-        others = "" if why == "waiting" else f"AND why != 'waiting' AND chunk NOT IN {twins}"
-        return int(
-            self._database.run(f"SELECT count(*) FROM unembedded WHERE why = ? {others}", (why,))[0][0]
-        )
-
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
         found: dict[bytes, tuple[str, str]] = {}
