@@ -35,7 +35,7 @@ from memd.index.database import FRONT, open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import PARSING
 from memd.index.links import key_of, supersession
-from memd.index.matrices import Stepwise, matrix_name
+from memd.index.matrices import Stepwise
 from memd.index.snapshot import View
 from memd.index.source_rows import (
     AGENTS,
@@ -49,7 +49,7 @@ from memd.index.source_rows import (
     signature,
 )
 from memd.index.vector_table import BARE, WHY
-from memd.index.vectors import Matrix, Rows
+from memd.index.vectors import Matrix, Rows, matrix_name
 from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
@@ -216,7 +216,7 @@ class Scrub(Stepwise):
     def __init__(self, index: Index) -> None:
         self._index = index
         held = (index.matrices.active, index.matrices.building)
-        self._matrices = [(one.number, one.file.rows) for one in held if one is not None]
+        self._matrices = [(one.number, one.rows) for one in held if one is not None]
         self._damaged: list[tuple[Rows, list[int]]] = []
         self._steps = self._all_steps()
 
@@ -375,7 +375,7 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
         _, crcs = view.reader.checksums_after(number, b"", -1)
         path = index.folder / matrix_name(number)
         try:
-            matrix = Matrix(path, dim=dim, failure=Failure())
+            matrix = Matrix(index.folder, number, dim=dim, failure=Failure())
         except FileNotFoundError:
             if index.snapshot.generation == view.snapshot.generation:  # otherwise a compaction replaced it
                 yield Finding("database", f"{path.name} is not there")

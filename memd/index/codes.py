@@ -244,10 +244,10 @@ class CodesKeeper:
     def is_due(self, *, is_busy: bool) -> bool:
         """Return whether a file should be made; *is_busy*: there is other work."""
         active = self._matrices.active
-        if active is None or active.file.count < MIN_ROWS or not can_code(active.file.dim):
+        if active is None or active.count < MIN_ROWS or not can_code(active.dim):
             return False
         covered = self.current.covered if self.current is not None else 0
-        return active.file.count - covered > (BUSY_NEW_SHARE if is_busy else NEW_SHARE) * covered
+        return active.count - covered > (BUSY_NEW_SHARE if is_busy else NEW_SHARE) * covered
 
     def begin(self) -> CodesBuild:
         """Begin a file; `adopt` follows when it is complete, otherwise `CodesBuild.abandon`.

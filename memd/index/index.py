@@ -19,7 +19,7 @@ from memd.index import codes, matrices
 from memd.index.ann import Codes
 from memd.index.codes import CodesKeeper
 from memd.index.database import SEEN
-from memd.index.matrices import Compaction, Matrices, matrix_name
+from memd.index.matrices import Compaction, Matrices
 from memd.index.postings import TermPostings
 from memd.index.postings_table import PostingsTable
 from memd.index.reader import Pool, Reader
@@ -27,7 +27,7 @@ from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import PEOPLE, NewSource, hash_of, read_by_model
 from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, stage_some
 from memd.index.vector_table import Why
-from memd.index.vectors import Rows
+from memd.index.vectors import Rows, matrix_name
 from memd.index.visibility import Visibility
 from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
@@ -297,7 +297,7 @@ class Index:
         changes = self.writer.changes_made
         if self._garbage[0] != changes:
             active = self.matrices.active
-            rows = active.file.count if active else 0
+            rows = active.count if active else 0
             used = self.matrices.vectors.used_count(active.number) if active else 0
             self._garbage = (changes, (rows - used, rows))
         return self._garbage[1]
@@ -325,7 +325,7 @@ class Index:
     def forget_damaged(self, rows: Rows, damaged: Sequence[int]) -> int:
         """Drop damaged rows of the matrix that *rows* belongs to, if still in use; return how many."""
         for held in (self.matrices.active, self.matrices.building):
-            if held is not None and held.file.rows.crcs is rows.crcs:
+            if held is not None and held.rows.crcs is rows.crcs:
                 return self.forget_rows(held.number, damaged)
         return 0
 

@@ -15,7 +15,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
@@ -26,7 +25,7 @@ from memd.errors import IndexDamagedError, MemdError
 from memd.index.columns import ColumnTable
 from memd.index.database import Database, damaged
 from memd.index.vector_table import READ, MatrixFacts, VectorTable
-from memd.index.vectors import NO_ROWS, Matrix, Rows
+from memd.index.vectors import NO_ROWS, Matrix, Rows, matrix_name
 from memd.index.writer import Writer
 from memd.records import SHIPPED_COSINES, CosineScale
 
@@ -42,23 +41,14 @@ COSINES = "cosines:"  # precedes the model's id in the key of its measurement
 MERGED_PAGES = 64  # of a full-text table in one commit: a few ms
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """An open matrix."""
-
-    number: int
-    model_id: str
-    file: Matrix
-
-
 class Matrices:
     """The open matrices of one index. For the writing thread; `rows` is for any thread."""
 
     def __init__(self, folder: Path, database: Database) -> None:
         self.vectors = VectorTable(database)
         self.columns = ColumnTable(database, self.vectors)
-        self.active: Held | None = None
-        self.building: Held | None = None
+        self.active: Matrix | None = None
+        self.building: Matrix | None = None
         self.damaged_rows = 0  # found and dropped since opening
         self._folder = folder
         self._database = database
@@ -69,16 +59,16 @@ class Matrices:
             raise
 
     @property
-    def target(self) -> Held | None:
+    def target(self) -> Matrix | None:
         """The matrix that receives new vectors."""
         return self.building or self.active
 
     @property
     def rows(self) -> Rows:
         """The rows that queries read."""
-        return self.active.file.rows if self.active is not None else NO_ROWS
+        return self.active.rows if self.active is not None else NO_ROWS
 
-    def begin(self, model_id: str, dim: int, scripts: frozenset[str] | None) -> list[Held]:
+    def begin(self, model_id: str, dim: int, scripts: frozenset[str] | None) -> list[Matrix]:
         """Make *model_id* the target: at once if there are no vectors yet, otherwise beside the active one.
 
         Texts in scripts other than *scripts* get no vector; None: the model reads all. Returns matrices that
@@ -129,7 +119,7 @@ class Matrices:
                 self._database.set(f"{COSINES}{model_id}", values)
                 self._database.count_generation_up()
 
-    def finish(self) -> list[Held]:
+    def finish(self) -> list[Matrix]:
         """Make the matrix that was built the active one; return the old one, for `retire`."""
         old, new = self.active, self.building
         assert old is not None
@@ -142,7 +132,7 @@ class Matrices:
         self.active, self.building = new, None
         return [old]
 
-    def replace(self, old: Held, new: Held) -> None:
+    def replace(self, old: Matrix, new: Matrix) -> None:
         """Replace *old* by a copy with all needed rows; *old* is waste then."""
         is_active = old is self.active
         with self._database.transaction():
@@ -156,7 +146,7 @@ class Matrices:
             self.building = new
 
     @contextmanager
-    def created(self, model_id: str, dim: int, scripts: str | None) -> Iterator[Held]:
+    def created(self, model_id: str, dim: int, scripts: str | None) -> Iterator[Matrix]:
         """Create a matrix in one transaction with the block; if that fails, its file is removed.
 
         The file has the next free number; existing files are left unchanged.
@@ -164,8 +154,8 @@ class Matrices:
         number = max(self.vectors.matrices(), default=0) + 1
         while os.path.lexists(self._folder / matrix_name(number)):
             number += 1
-        path = self._folder / matrix_name(number)
-        made = Held(number, model_id, Matrix.create(path, dim=dim, failure=self._database.failure))
+        failure = self._database.failure
+        made = Matrix.create(self._folder, number, dim=dim, failure=failure, model_id=model_id)
         try:
             with self._database.transaction():
                 self._database.run(
@@ -173,13 +163,13 @@ class Matrices:
                 )
                 yield made
         except BaseException:
-            made.file.remove()
+            made.remove()
             raise
 
-    def retire(self, matrices: Iterable[Held]) -> None:
+    def retire(self, matrices: Iterable[Matrix]) -> None:
         """Delete matrices that are no longer in use; after a crash the next start does it."""
         for matrix in matrices:
-            matrix.file.remove()
+            matrix.remove()
         for _ in self.drop_waste():
             pass
 
@@ -215,9 +205,9 @@ class Matrices:
         """Close the files; mappings stay valid while they are referenced."""
         for matrix in (self.active, self.building):
             if matrix is not None:
-                matrix.file.close()
+                matrix.close()
 
-    def _set_scripts(self, held: Held | None, scripts: str | None) -> None:
+    def _set_scripts(self, held: Matrix | None, scripts: str | None) -> None:
         """Set the model's scripts; if they changed, compute again which texts get a vector."""
         assert held is not None
         if self.vectors.matrices()[held.number].scripts != scripts:
@@ -253,10 +243,12 @@ class Matrices:
         if building is not None:
             self.building = self._opened(known[building])
 
-    def _opened(self, facts: MatrixFacts) -> Held:
-        path = self._folder / matrix_name(facts.number)
+    def _opened(self, facts: MatrixFacts) -> Matrix:
+        path, failure = self._folder / matrix_name(facts.number), self._database.failure
         try:
-            matrix = Matrix(path, dim=facts.dim, failure=self._database.failure)
+            matrix = Matrix(
+                self._folder, facts.number, dim=facts.dim, failure=failure, model_id=facts.model_id
+            )
         except FileNotFoundError as error:
             raise damaged(path, "it is missing") from error
         room = matrix.room
@@ -264,7 +256,7 @@ class Matrices:
             matrix.close()
             raise damaged(path, f"it has room for {room} rows, not for {facts.next_row}")
         matrix.use(facts.next_row)
-        return Held(facts.number, facts.model_id, matrix)
+        return matrix
 
     def _remove_strays(self, named: set[int]) -> None:
         named_files = {matrix_name(number) for number in named}
@@ -272,11 +264,6 @@ class Matrices:
             if FILE_NAME.fullmatch(path.name) and path.name not in named_files:
                 log.warning("stray_matrix_removed")
                 fsio.remove_leftover(path)
-
-
-def matrix_name(number: int) -> str:
-    """Return the file name of a matrix."""
-    return f"vectors.{number}.f32"
 
 
 def is_worth_it(garbage: int, rows: int) -> bool:
@@ -303,7 +290,7 @@ class Compaction(Stepwise):
         self._matrices = matrices
         self._vectors = matrices.vectors
         self._publish = publish
-        self._copy: Held | None = None  # the matrix being filled
+        self._copy: Matrix | None = None  # the matrix being filled
         self._steps = self._all_steps()
 
     def abandon(self) -> None:
@@ -317,7 +304,7 @@ class Compaction(Stepwise):
     def _all_steps(self) -> Iterator[None]:
         yield from self._matrices.drop_waste()
         for held in (self._matrices.active, self._matrices.building):
-            if held is not None and self._vectors.used_count(held.number) < held.file.count:
+            if held is not None and self._vectors.used_count(held.number) < held.count:
                 yield from self._replaced(held)
         for table in ("words", "trigrams"):
             is_merged, pages = False, -MERGED_PAGES  # negative: merge all segments, whatever their size
@@ -329,28 +316,28 @@ class Compaction(Stepwise):
         while self._writer.give_back():
             yield
 
-    def _replaced(self, old: Held) -> Iterator[None]:
+    def _replaced(self, old: Matrix) -> Iterator[None]:
         scripts = self._vectors.matrices()[old.number].scripts
-        with self._matrices.created(old.model_id, old.file.dim, scripts) as copy:
+        with self._matrices.created(old.model_id, old.dim, scripts) as copy:
             self._copy = copy
         after = b""
         while True:
             rows = self._vectors.rows_to_copy(old.number, copy.number, after=after, limit=COPIED_ROWS)
             if rows:
-                held = old.file.rows
+                held = old.rows
                 sound = [(row, digest) for row, digest, crc in rows if crc32(held.vector(row)) == crc]
                 if len(sound) < len(rows):  # their texts are embedded again
                     log.warning("rows_damaged", rows=len(rows) - len(sound))
                     bad = {row for row, _, _ in rows}.difference(row for row, _ in sound)
                     self._matrices.forget_rows(old.number, sorted(bad))
                     self._publish()
-                places = copy.file.append([held.vector(row) for row, _ in sound])
+                places = copy.append([held.vector(row) for row, _ in sound])
                 with self._writer.transaction():
                     self._vectors.put_rows(
                         copy.number,
                         ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
                     )
-                    self._vectors.set_next_row(copy.number, copy.file.count)
+                    self._vectors.set_next_row(copy.number, copy.count)
                 after = rows[-1][1]
                 yield
             elif not after:
@@ -360,9 +347,9 @@ class Compaction(Stepwise):
         self._matrices.replace(old, copy)
         self._copy = None
         self._publish()
-        old.file.remove()
+        old.remove()
         yield from self._matrices.drop_waste()
 
 
-def _is_of(held: Held | None, model_id: str, dim: int) -> bool:
-    return held is not None and held.model_id == model_id and held.file.dim == dim
+def _is_of(held: Matrix | None, model_id: str, dim: int) -> bool:
+    return held is not None and held.model_id == model_id and held.dim == dim

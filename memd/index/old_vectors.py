@@ -15,7 +15,6 @@ from memd.errors import MemdError
 from memd.fsio import Failure
 from memd.index.database import open_other
 from memd.index.index import Index
-from memd.index.matrices import matrix_name
 from memd.index.vectors import Matrix, Rows
 
 LOOKED_FOR = 1024  # per commit, 1.5 MiB with the shipped model: some 50 ms
@@ -56,7 +55,7 @@ class OldVectors:
     def _read(self, folder: Path, path: Path, model_id: str, dim: int) -> None:
         with open_other(path) as database:
             for [number] in database.execute(MATRICES, (model_id, dim)).fetchall():
-                matrix = Matrix(folder / matrix_name(cast("int", number)), dim=dim, failure=Failure())
+                matrix = Matrix(folder, cast("int", number), dim=dim, failure=Failure())
                 matrix.use(matrix.room)
                 rows = matrix.rows
                 matrix.close()

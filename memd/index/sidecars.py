@@ -43,9 +43,8 @@ import msgspec
 from memd.errors import StorageError, storage_error
 from memd.fsio import RACY_NS
 from memd.index.index import Index
-from memd.index.matrices import Held
 from memd.index.vector_table import EMBEDDED
-from memd.index.vectors import FLOAT_BYTES
+from memd.index.vectors import FLOAT_BYTES, Matrix
 from memd.index.writer import COMPLETE
 
 # Waiting chunks fetched per source that may be adopted: a note has a few.
@@ -150,7 +149,7 @@ def exportable(index: Index, *, model_id: str, dim: int, done: AbstractSet[bytes
     None while another model's vectors are being built, which do not answer yet.
     """
     active = index.matrices.active
-    if active is None or (active.model_id, active.file.dim) != (model_id, dim):
+    if active is None or (active.model_id, active.dim) != (model_id, dim):
         return []
     found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     stop = time.monotonic() + EXPORT_S
@@ -484,9 +483,9 @@ def model_of(start: bytes) -> tuple[str, int]:
     return header.model_id, header.dim
 
 
-def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes]] | None:
+def _vectors(index: Index, active: Matrix, source: int) -> list[tuple[bytes, bytes]] | None:
     """Return (chunk hash, row bytes) of what the model reads of a source; None unless every row is sound."""
-    rows = active.file.rows
+    rows = active.rows
     found = []
     for digest, row, crc in index.writer.run(
         f"""

@@ -141,11 +141,11 @@ class Transaction:
         new = {key: row for key, row in vectors.items() if self._vectors.row_of(target.number, key) < 0}
         # Before the commit: a row without a chunk is garbage that can be dropped; a chunk without its row
         # would answer with another chunk's meaning.
-        rows = target.file.append(list(new.values()))
+        rows = target.append(list(new.values()))
         self._vectors.put_rows(
             target.number, ((row, digest, crc) for (row, crc), digest in zip(rows, new, strict=True))
         )
-        self._vectors.set_next_row(target.number, target.file.count)
+        self._vectors.set_next_row(target.number, target.count)
         for (row, _), digest in zip(rows, new, strict=True):
             served = self._vectors.served(digest)
             if target is self._matrices.active:

@@ -83,6 +83,11 @@ class Rows:
         return wrong
 
 
+def matrix_name(number: int) -> str:
+    """Return the file name of a matrix."""
+    return f"vectors.{number}.f32"
+
+
 def no_crcs(rows: int) -> array[int]:
     """Return an array of unknown checksums for *rows* rows."""
     return array("I", bytes(4 * rows))
@@ -94,14 +99,16 @@ NO_ROWS = Rows(b"", 0, 0, no_crcs(0))
 class Matrix:
     """One file of vectors. For the writing thread; the result of `rows` is for any thread."""
 
-    def __init__(self, path: Path, *, dim: int, failure: Failure) -> None:
-        """Open the file at *path*; `use` sets how many of its rows are in use.
+    def __init__(self, folder: Path, number: int, *, dim: int, failure: Failure, model_id: str = "") -> None:
+        """Open the file of that number; `use` sets how many of its rows are in use.
 
         Raises:
             FileNotFoundError: it does not exist, or is not a regular file.
             StorageError: it cannot be opened.
         """
-        self.path = path
+        self.path = folder / matrix_name(number)
+        self.number = number
+        self.model_id = model_id
         self.dim = dim
         self._row_bytes = dim * FLOAT_BYTES
         self.count = 0  # rows in use, including garbage
@@ -109,19 +116,20 @@ class Matrix:
         self._failure = failure
         self._map: mmap.mmap | bytes = b""
         try:
-            self._fd = fsio.open_existing(path)
+            self._fd = fsio.open_existing(self.path)
         except OSError as error:
             if error.errno in _NO_FILE:
-                raise FileNotFoundError(error.errno, "no file", str(path)) from error
-            raise storage_error(str(path), error) from error
+                raise FileNotFoundError(error.errno, "no file", str(self.path)) from error
+            raise storage_error(str(self.path), error) from error
 
     @classmethod
-    def create(cls, path: Path, *, dim: int, failure: Failure) -> Matrix:
+    def create(cls, folder: Path, number: int, *, dim: int, failure: Failure, model_id: str = "") -> Matrix:
         """Create a new file; its name is durable on return.
 
         Raises:
             FileExistsError: the path exists; it is left unchanged.
         """
+        path = folder / matrix_name(number)
         try:
             fsio.close(fsio.create(path))
         except FileExistsError:
@@ -129,8 +137,8 @@ class Matrix:
         except OSError as error:
             raise storage_error(str(path), error) from error
         try:
-            fsio.sync_folder(path.parent)
-            return cls(path, dim=dim, failure=failure)
+            fsio.sync_folder(folder)
+            return cls(folder, number, dim=dim, failure=failure, model_id=model_id)
         except OSError as error:
             fsio.remove_leftover(path)
             raise storage_error(str(path), error) from error

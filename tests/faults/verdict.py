@@ -16,8 +16,8 @@ from faults.steps import Truth, text_of, word_of
 from memd.index import check
 from memd.index.check import Scrub
 from memd.index.index import Index
-from memd.index.matrices import Held
 from memd.index.source_rows import read_by_model
+from memd.index.vectors import Matrix
 from memd.sources.chunk import parse
 
 LOOKED_UP = 5  # texts of each kind that are searched: each costs a read of the full-text table
@@ -161,12 +161,12 @@ def _wrong_vectors(index: Index) -> Iterator[str]:
             yield from _wrong_rows(index, held, texts)
 
 
-def _wrong_rows(index: Index, held: Held, texts: dict[bytes, str]) -> Iterator[str]:
+def _wrong_rows(index: Index, held: Matrix, texts: dict[bytes, str]) -> Iterator[str]:
     dim = MODELS[held.model_id].dim
-    if held.file.dim != dim:
-        yield f"matrix {held.number} of {held.model_id} has {held.file.dim} dimensions"
+    if held.dim != dim:
+        yield f"matrix {held.number} of {held.model_id} has {held.dim} dimensions"
         return
-    buffer, count = held.file.rows.buffer, held.file.rows.count
+    buffer, count = held.rows.buffer, held.rows.count
     named = index.writer.run("SELECT row, hash, crc FROM vectors WHERE matrix = ?", (held.number,))
     for row, digest, crc in named:
         vector = bytes(buffer[row * dim * 4 : (row + 1) * dim * 4]) if row < count else b""

@@ -52,7 +52,7 @@ def test_the_rows_are_those_of_the_matrix_that_answers(notes):
 def test_a_row_that_is_forgotten_leaves_the_columns(notes):
     notes.save({"a.md": "heron\n", "b.md": "weir\n", "c.md": "same heron\n", "d.md": "same heron\n"})
     active = notes.index.matrices.active
-    notes.index.forget_rows(active.number, [0, active.file.count - 1])
+    notes.index.forget_rows(active.number, [0, active.count - 1])
     assert notes.findings() == []
     notes.reopen()
     assert notes.index.unembedded_count() > 0

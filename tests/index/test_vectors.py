@@ -16,7 +16,7 @@ def row(*values: float) -> bytes:
 
 @pytest.fixture
 def matrix(tmp_path):
-    matrix = Matrix.create(tmp_path / "vectors.1.f32", dim=2, failure=Failure())
+    matrix = Matrix.create(tmp_path, 1, dim=2, failure=Failure())
     yield matrix
     matrix.close()
 

@@ -29,7 +29,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 def overwrite(notes: Notes, change: Callable[[bytes], bytes], *, only: int | None = None) -> None:
     """Change each row, or the row with a number, through another handle, as a stray program would."""
-    path = notes.index.matrices.active.file.path
+    path = notes.index.matrices.active.path
     rows = notes.index.snapshot.rows
     size = rows.dim * FLOAT_BYTES
     with path.open("r+b") as file:
