@@ -35,12 +35,12 @@ _CONDITION = re.compile(r"([^=<>!]+)(!=|>=|<=|=)")  # what values may follow
 class Offers(NamedTuple):
     """What may stand in the place of a word.
 
-    A script reads it as lines: kind and prefix, then an offer each, with a tab before what it means.
+    A script reads it as lines: the kind, for the shell's own offers with the prefix, then an offer each.
     """
 
     kind: str  # words, text (of notes, which is anybody's), file or folder, which the shell completes
     offers: Mapping[str, str] = {}  # → what it means
-    prefix: str = ""  # stands before the name of a file, as --plot=
+    prefix: str = ""  # stands before each, as --plot=
 
 
 NOTHING = Offers("words")
@@ -68,9 +68,10 @@ def run(args: Namespace) -> int:
     typed = typed.lstrip("'\"").replace("\\", "")  # a shell wants some signs quoted
     found = offered(before, typed)
     between = {"bash": "", "zsh": ":", "fish": "\t"}[args.shell]
-    print(f"{found.kind} {found.prefix}".rstrip())
+    print(f"{found.kind} {found.prefix}".rstrip() if found.kind in {"file", "folder"} else found.kind)
     is_loose = args.shell != "bash" and not typed.startswith("-")  # the others match by parts of a word, too
-    for offer, meaning in found.offers.items():
+    for name, meaning in found.offers.items():
+        offer = f"{found.prefix}{name}"
         if is_loose or offer.startswith(typed):
             print(f"{offer}{between}{meaning}" if between and meaning else offer)
     return exits.OK
@@ -104,12 +105,11 @@ def offered(before: Sequence[str], typed: str) -> Offers:
         if not equals:
             return Offers("words", _options(parser))
         option, prefix = _option(parser, name), f"{name}="
-        return _values(option, typed, prefix) if option else NOTHING
-    if option is None:
+    elif option is None:
         places = [one for one in parser._actions if not one.option_strings and one.help != argparse.SUPPRESS]  # noqa: SLF001 (no public way to ask)
         last = [one for one in places[-1:] if one.nargs in {"*", "+"}]
         option = next(iter(places[place : place + 1] or last), None)
-    return _values(option, typed, prefix) if option else NOTHING
+    return _values(option, typed)._replace(prefix=prefix) if option else NOTHING
 
 
 def _option(parser: ArgumentParser, flag: str) -> argparse.Action | None:
@@ -124,18 +124,17 @@ def _options(parser: ArgumentParser) -> dict[str, str]:
     return {flag: text for one, text in zip(known, helps, strict=True) for flag in one.option_strings}
 
 
-def _values(action: argparse.Action, typed: str, prefix: str) -> Offers:
+def _values(action: argparse.Action, typed: str) -> Offers:
     """Return what an option or a place takes, by its choices, or by its name in the help."""
     if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (no public way to ask)
         return Offers("words", {one.dest: one.help or "" for one in action._choices_actions})  # noqa: SLF001 (the same)
     if action.choices:
-        return Offers("words", dict.fromkeys((f"{prefix}{choice}" for choice in action.choices), ""))
+        return Offers("words", dict.fromkeys(map(str, action.choices), ""))
     if action.dest in OF_NOTES:
-        found = of_notes(typed, OF_NOTES[action.dest])
-        return Offers("text", dict.fromkeys((f"{prefix}{one}" for one in found), ""))
+        return Offers("text", dict.fromkeys(of_notes(typed, OF_NOTES[action.dest]), ""))
     name = action.metavar if isinstance(action.metavar, str) else ""
-    kind = "folder" if name == "DIR" else "file" if name.startswith(("PATH", "FILE", "GLOB")) else "words"
-    return Offers(kind, {}, prefix)
+    kind = "file" if name.startswith(("PATH", "FILE", "GLOB")) else "words"
+    return Offers("folder" if name == "DIR" else kind)
 
 
 def of_notes(typed: str, key: str) -> list[str]:
