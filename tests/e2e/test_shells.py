@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, hurried, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl import exits
 
@@ -103,7 +103,9 @@ def test_a_daemon_that_does_not_answer_is_ended_by_its_lock(unstarted):
     """As one whose loop hangs, which hears no SIGTERM, either."""
     process = unstarted.start().process
     process.send_signal(signal.SIGSTOP)
-    done = unstarted.memctl("restart")
+    hasty = "import memctl.launch as it, memctl.__main__ as main; it.ANSWER_S = it.HANGING_S = 1.0; "
+    command = [sys.executable, "-c", hasty + "raise SystemExit(main.main(['restart']))"]
+    done = ran(command, env=unstarted.environment)
     assert done.returncode == 0, done.stderr
     assert process.wait(timeout=5 * PATIENCE) == -signal.SIGKILL
     assert unstarted.listens()

@@ -127,15 +127,15 @@ def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp
 def test_a_disk_that_is_only_slow_is_asked_for_sidecars(unstarted, tmp_path):
     root = tmp_path / "slow"
     disk = SlowDisk(tmp_path, root / "memory")
-    unstarted.start(under=["env"], **disk.environment)
-    birds = {f"{bird}.md": f"A {bird}.\n" for bird in ("heron", "bittern", "crane")}
-    workspace = unstarted.add(folder_of(root, birds | {"memory/config.toml": "sidecars = true\n"}))
-    until(lambda: len(list(root.rglob("*.vec"))) == 3)
+    unstarted.start(under=hurried("memd.workspace.threads.PATIENCE_S = 0.05"), **disk.environment)
+    notes = {"heron.md": "A heron.\n", "memory/config.toml": "sidecars = true\n"}
+    workspace = unstarted.add(folder_of(root, notes))
+    until(lambda: list(root.rglob("*.vec")))
     unstarted.call("workspace.remove", path=workspace)
-    disk.take(0.4)
+    disk.take(0.1)
     unstarted.call("workspace.add", path=workspace, timeout_ms=100_000)
-    known = until(lambda: (now := unstarted.status(workspace))["vectors"] == 3 and now, 120)
-    assert known["sidecars"] == {"read": 3, "written": 0, "ignored": {}}
+    known = until(lambda: (now := unstarted.status(workspace))["vectors"] == 1 and now, 120)
+    assert known["sidecars"] == {"read": 1, "written": 0, "ignored": {}}
     disk.take(0)
 
 
@@ -216,5 +216,5 @@ def test_a_note_that_is_parsed_for_long_is_progress(unstarted, tmp_path):
     Empty lines take as long to parse as others, and the index that much less.
     """
     unstarted.start(under=hurried("memd.workspace.sync.LOOK_S = 0.05", "memd.workspace.sync.STALLED_S = 1.0"))
-    root = unstarted.add_notes(tmp_path / "long", {"long.md": "\n" * 3_000_000 + "quetzal\n"})
+    root = unstarted.add_notes(tmp_path / "long", {"long.md": "\n" * 1_500_000 + "quetzal\n"})
     assert _found(unstarted, "quetzal", root) == ["long.md"]
