@@ -18,6 +18,7 @@ from patience import PATIENCE
 
 from memctl.client import Client, RpcError, Unreachable
 
+HERON = {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"}
 NO_MODEL = {"memory/config.toml": 'provider = "none"\n'}  # beside notes that are found by words alone
 START_TIMEOUT_S = 30.0 * PATIENCE  # of a loaded machine; usually half a second
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import NO_MODEL, Daemon, Workspace, folder_of
+from daemon_process import HERON, NO_MODEL, Daemon, Workspace, folder_of
 from lsp_editor import Editor
 from screen import Screen
 from typed_nvim import Nvim
@@ -151,6 +151,12 @@ def terminal(tmp_path: Path, memctl: Path) -> Iterator[Callable[[Daemon, Path | 
 def screen(sample: Workspace, terminal: Callable[[Daemon, Path | str], Screen]) -> Screen:
     """A screen with its shell in the sample workspace."""
     return terminal(*sample)
+
+
+@pytest.fixture
+def heron(daemon: Daemon, tmp_path: Path) -> Workspace:
+    """A workspace with one note, wholly indexed."""
+    return daemon.workspace(tmp_path / "notes", HERON)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 import yaml
-from daemon_process import folder_of
-from test_forget import CANARY, TAIL
+from daemon_process import HERON
+from test_forget import CANARY, SIDECARS, TAIL
 from traces import traces
 
 from memctl import exits
@@ -80,88 +80,81 @@ def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
 
 
 @pytest.fixture
-def root(tmp_path):
-    heron = "# Heron\n\nA grey bird that stands by the weir.\n"
-    return folder_of(tmp_path / "notes", {"memory/config.toml": "sidecars = true\n", "heron.md": heron})
+def notes(daemon, tmp_path):
+    return daemon.workspace(tmp_path / "notes", SIDECARS | HERON)
 
 
 def today():
     return f"memory/{datetime.now().astimezone():%Y-%m-%d}.md"
 
 
-def remember(daemon, workspace, content, title="A thing", **more):
-    return daemon.call(
-        "extract_memory", workspace=workspace, title=title, content=content, daily=True, **more
-    )
+def remember(notes, content, title="A thing", **more):
+    return notes.call("extract_memory", title=title, content=content, daily=True, **more)
 
 
-def test_a_daily_entry_is_found_by_words_and_meaning_when_the_call_answers(daemon, root):
-    workspace = daemon.add(root)
-    (root / today()).write_text("I fed the cat.\n")
-    first = remember(daemon, workspace, "The staging machine is only reached through the VPN.", tags=["ops"])
+def test_a_daily_entry_is_found_by_words_and_meaning_when_the_call_answers(notes):
+    (notes.root / today()).write_text("I fed the cat.\n")
+    first = remember(notes, "The staging machine is only reached through the VPN.", tags=["ops"])
     assert (first["path"], first["indexed"]) == (today(), True)
-    second = remember(daemon, workspace, "A grey heron stood by the weir.", topic="birds")
+    second = remember(notes, "A grey heron stood by the weir.", topic="birds")
     assert second["similar"][0]["path"] == "heron.md"
     for query, mode in (("staging VPN", "keyword"), ("how do I connect to the test server", "vector")):
-        hit = daemon.call("search", workspace=workspace, query=query, mode=mode)["hits"][0]
+        hit = notes.call("search", query=query, mode=mode)["hits"][0]
         assert (hit["path"], hit["source"]) == (today(), {"origin": "agent", "entry": first["id"]})
         assert hit["date_of"] == "name"
         assert "staging" in hit["snippet"]
         assert "<!--" not in hit["snippet"]
-    got = daemon.call("get", workspace=workspace, path=first["id"], agent=True)
+    got = notes.call("get", path=first["id"], agent=True)
     assert (got["path"], "VPN" in got["text"], "cat" in got["text"]) == (today(), True, False)
     assert "weir" not in got["text"]
-    own = daemon.call("search", workspace=workspace, query="fed cat", mode="keyword")["hits"][0]
+    own = notes.call("search", query="fed cat", mode="keyword")["hits"][0]
     assert (own["path"], own["source"]) == (today(), {"origin": "human"})
-    tagged = daemon.call("search", workspace=workspace, query="heron", tag="birds")["hits"]
+    tagged = notes.call("search", query="heron", tag="birds")["hits"]
     assert {hit["path"] for hit in tagged} == {today()}
 
 
-def test_a_daily_entry_is_forgotten_and_nothing_else_is(daemon, root):
-    workspace = daemon.add(root)
-    kept = remember(daemon, workspace, "The otter is back.")
-    gone = remember(daemon, workspace, f"The {CANARY} sings.", title=f"Of the {CANARY}")
-    with (root / today()).open("a") as file:
+def test_a_daily_entry_is_forgotten_and_nothing_else_is(notes):
+    kept = remember(notes, "The otter is back.")
+    gone = remember(notes, f"The {CANARY} sings.", title=f"Of the {CANARY}")
+    with (notes.root / today()).open("a") as file:
         file.write("I fed the cat.\n")
-    daemon.call("sync", workspace=workspace)
-    assert traces(TAIL, daemon.state, root)
-    answer = daemon.call("forget", workspace=workspace, id=gone["id"])
+    notes.call("sync")
+    assert traces(TAIL, notes.daemon.state, notes.root)
+    answer = notes.call("forget", id=gone["id"])
     assert (answer["path"], answer["forgotten"]) == (today(), True)
     assert answer["title"].endswith(f"Of the {CANARY}")
-    assert traces(TAIL, daemon.state, root) == []
-    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
-    hits = daemon.call("search", workspace=workspace, query="otter")["hits"]
+    assert traces(TAIL, notes.daemon.state, notes.root) == []
+    assert notes.found(CANARY, mode="keyword") == []
+    hits = notes.call("search", query="otter")["hits"]
     assert hits[0]["source"]["entry"] == kept["id"]
-    assert daemon.found("cat", workspace=workspace, mode="keyword") == [today()]
+    assert notes.found("cat", mode="keyword") == [today()]
     with pytest.raises(RpcError, match="no entry in") as caught:
-        daemon.call("forget", workspace=workspace, id=gone["id"])
+        notes.call("forget", id=gone["id"])
     assert caught.value.code == "MEMD_NOT_FOUND"
 
 
-def test_a_daily_file_is_not_forgotten_as_a_whole(daemon, root):
-    workspace = daemon.add(root)
-    remember(daemon, workspace, "The otter is back.")
+def test_a_daily_file_is_not_forgotten_as_a_whole(notes):
+    remember(notes, "The otter is back.")
     with pytest.raises(RpcError, match="by its id"):
-        daemon.call("forget", workspace=workspace, path=today(), force=True)
+        notes.call("forget", path=today(), force=True)
     with pytest.raises(RpcError, match="either path or id"):
-        daemon.call("forget", workspace=workspace)
+        notes.call("forget")
     with pytest.raises(RpcError, match="either path or id"):
-        daemon.call("forget", workspace=workspace, path="heron.md", id="0" * 16)
+        notes.call("forget", path="heron.md", id="0" * 16)
 
 
-def test_memctl_adds_and_forgets_a_daily_entry(daemon, root):
-    workspace = daemon.add(root)
-    added = daemon.memctl("add", "-w", workspace, "--daily", "--title", "Thing", f"A {CANARY}.")
+def test_memctl_adds_and_forgets_a_daily_entry(notes):
+    added = notes.memctl("add", "--daily", "--title", "Thing", f"A {CANARY}.")
     assert added.stdout.strip().endswith(today())
     [entry] = re.findall(r"[0-9a-f]{16}", added.stderr)
-    assert "origin=human client=memctl" in (root / today()).read_text()
-    [told] = daemon.call("journal", workspace=workspace)["records"]
+    assert "origin=human client=memctl" in (notes.root / today()).read_text()
+    [told] = notes.call("journal")["records"]
     assert told["path"] == today()
     assert told["title"].endswith("Thing")
-    done = daemon.memctl("forget", "-w", workspace, entry)
+    done = notes.memctl("forget", entry)
     assert done.stdout.startswith(f"forgot {today()}: ")
-    assert traces(TAIL, daemon.state, root) == []
-    refused = daemon.memctl("add", "-w", workspace, "--title", "Thing", "A thing.")
+    assert traces(TAIL, notes.daemon.state, notes.root) == []
+    refused = notes.memctl("add", "--title", "Thing", "A thing.")
     assert refused.returncode == exits.USAGE
     assert "--topic" in refused.stderr
 

@@ -4,10 +4,9 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from daemon_process import NO_MODEL, Daemon, folder_of, until
+from daemon_process import NO_MODEL, Daemon, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -95,78 +94,69 @@ def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
     assert (watching.returncode, "closed the connection" in said) == (exits.UNREACHABLE, True)
 
 
-@pytest.fixture
-def root(daemon: Daemon, tmp_path: Path) -> Path:
-    """A workspace with one note, wholly indexed."""
-    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
-    daemon.add(root)
-    return root
-
-
-def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon: Daemon, root: Path) -> None:
-    said = daemon.memctl("pause", "--for", "30m").stdout
+def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(heron):
+    said = heron.daemon.memctl("pause", "--for", "30m").stdout
     assert said.startswith("embedding is paused until ")
-    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
-    answer = daemon.call("search", query="otter slides", sync=True, workspace=str(root))
+    (heron.root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    answer = heron.call("search", query="otter slides", sync=True)
     assert answer["hits"][0]["path"] == "otter.md"
     assert answer["degraded"] == ["embedding-paused"]
 
     for words in (["index"], ["search", "--wait", "otter"], ["index", "--json"]):
-        ended = daemon.memctl(*words, "-w", str(root))
+        ended = heron.memctl(*words)
         assert ended.returncode == 0, ended.stderr
         assert "paused" in ended.stderr
     assert json.loads(ended.stdout)["paused_until"] > time.time() + 1000
-    known = daemon.call("status")
+    known = heron.daemon.call("status")
     assert known["server"]["paused_until"] > time.time() + 1000
     assert known["workspaces"][0]["degraded"] == ["embedding-paused"]
-    assert "paused until" in daemon.memctl("status").stdout
-    assert daemon.call("health")["ok"]
-    assert daemon.status()["pending_vectors"] == 1
+    assert "paused until" in heron.daemon.memctl("status").stdout
+    assert heron.daemon.call("health")["ok"]
+    assert heron.status()["pending_vectors"] == 1
     began_s = time.monotonic()
     coot = {"topic": "birds", "title": "Coot", "content": "A coot has a white shield."}
-    assert not daemon.call("extract_memory", workspace=str(root), **coot)["indexed"]
+    assert not heron.call("extract_memory", **coot)["indexed"]
     assert time.monotonic() - began_s < 4  # of the five for which a vector is awaited outside of a pause
 
-    assert daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
-    daemon.call("index", workspace=str(root))
-    assert daemon.status()["pending_vectors"] == 0
-    answer = daemon.call("search", query="otter", workspace=str(root))
+    assert heron.daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
+    heron.call("index")
+    assert heron.status()["pending_vectors"] == 0
+    answer = heron.call("search", query="otter")
     assert answer["degraded"] == []
-    assert daemon.call("status")["server"]["paused_until"] is None
-    assert daemon.memctl("pause", "--off").stdout == "embedding was not paused\n"
+    assert heron.daemon.call("status")["server"]["paused_until"] is None
+    assert heron.daemon.memctl("pause", "--off").stdout == "embedding was not paused\n"
 
 
-def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:
-    daemon.call("pause", duration_s=2.0)
-    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
-    daemon.call("sync", workspace=str(root))
-    until(lambda: daemon.call("status")["server"]["paused_until"] is None)
-    until(lambda: daemon.status()["pending_vectors"] == 0)
-    assert daemon.status()["vectors"] == 2
+def test_a_pause_ends_by_itself(heron):
+    heron.daemon.call("pause", duration_s=2.0)
+    (heron.root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    heron.call("sync")
+    until(lambda: heron.daemon.call("status")["server"]["paused_until"] is None)
+    until(lambda: heron.status()["pending_vectors"] == 0)
+    assert heron.status()["vectors"] == 2
 
 
-def test_a_pause_ends_with_the_daemon(daemon: Daemon, root: Path) -> None:
-    daemon.call("pause")
-    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
-    daemon.call("sync", workspace=str(root))
-    assert daemon.status()["pending_vectors"] == 1
-    daemon.stop()
-    daemon.start()
-    until(lambda: (known := daemon.call("status")["workspaces"]) and known[0].get("vectors") == 2)
+def test_a_pause_ends_with_the_daemon(heron):
+    heron.daemon.call("pause")
+    (heron.root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    heron.call("sync")
+    assert heron.status()["pending_vectors"] == 1
+    heron.daemon.stop()
+    heron.daemon.start()
+    until(lambda: (known := heron.daemon.call("status")["workspaces"]) and known[0].get("vectors") == 2)
 
 
-def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: Path) -> None:
-    daemon.call("pause")
+def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(heron):
+    heron.daemon.call("pause")
     with pytest.raises(RpcError, match="paused"):
-        daemon.call("index", workspace=str(root), rebuild=True)
-    assert daemon.status()["vectors"] == 1
+        heron.call("index", rebuild=True)
+    assert heron.status()["vectors"] == 1
 
 
-def test_a_report_tells_versions_lag_requests_and_file_events_in_lines_that_can_be_read(daemon, root):
-    workspace = str(root)
-    (root / "otter.md").write_text("An otter.\n")
-    until(lambda: daemon.found("otter", workspace=workspace, mode="keyword"))
-    lines = daemon.memctl("status", "--debug", "-w", workspace).stdout.splitlines()
+def test_a_report_tells_versions_lag_requests_and_file_events_in_lines_that_can_be_read(heron):
+    (heron.root / "otter.md").write_text("An otter.\n")
+    until(lambda: heron.found("otter", mode="keyword"))
+    lines = heron.memctl("status", "--debug", "-w", str(heron.root)).stdout.splitlines()
     assert max(map(len, lines)) < 2_000
     told = json.loads("\n".join(lines))
     assert told["telemetry_disabled"] is True
@@ -179,14 +169,13 @@ def test_a_report_tells_versions_lag_requests_and_file_events_in_lines_that_can_
     assert told["descriptors"] > 3
 
 
-def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root):
+def test_it_names_no_file_unless_one_workspace_is_asked_about(heron):
     """Nor a word of a query or a note, ever."""
-    workspace = str(root)
-    daemon.call("search", query="weir heron", workspace=workspace)
-    (root / "secretname.md").write_text("secretword\n")
-    until(lambda: daemon.found("secretword", workspace=workspace, mode="keyword"))
-    everything = daemon.memctl("status", "--debug").stdout
+    heron.call("search", query="weir heron")
+    (heron.root / "secretname.md").write_text("secretword\n")
+    until(lambda: heron.found("secretword", mode="keyword"))
+    everything = heron.daemon.memctl("status", "--debug").stdout
     assert "secretname" not in everything
     assert '"watched": [' in everything
     for word in ("secretword", "weir"):
-        assert word not in everything + daemon.memctl("status", "--debug", "-w", workspace).stdout
+        assert word not in everything + heron.memctl("status", "--debug", "-w", str(heron.root)).stdout
