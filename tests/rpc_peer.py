@@ -59,6 +59,13 @@ async def serving(tmp_path, handle, **options):
         await asyncio.sleep(0.01)
 
 
+@asynccontextmanager
+async def connected(tmp_path, handle, **options):
+    """Run a server and yield a client of it."""
+    async with serving(tmp_path, handle, **options) as (_, connect):
+        yield await connect()
+
+
 async def until(true, timeout_s=2.0):
     """Wait until a function returns true."""
     async with asyncio.timeout(timeout_s * PATIENCE):

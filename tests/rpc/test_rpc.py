@@ -8,7 +8,7 @@ from pathlib import Path
 import msgpack
 import pytest
 from patience import PATIENCE
-from rpc_peer import mute, serving, until
+from rpc_peer import connected, mute, serving, until
 from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
@@ -26,8 +26,7 @@ async def echo(method, params, call):
 
 async def test_a_request_gets_its_reply(tmp_path):
     """With its own id, also the ids 0 and 2^32 - 1."""
-    async with serving(tmp_path, echo) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, echo) as peer:
         for id_ in (0, 1, 2**32 - 1):
             assert await peer.ask("search", id_, query="ü") == Response(
                 id_, None, {"method": "search", "query": "ü"}
@@ -39,8 +38,7 @@ async def test_replies_leave_as_they_are_finished(tmp_path):
         await asyncio.sleep(params["s"])
         return params["s"]
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         await peer.send(*(Request(number, "wait", {"s": s}) for number, s in enumerate((0.15, 0.05, 0.1))))
         assert [(await peer.next()).id for _ in range(3)] == [1, 2, 0]
 
@@ -59,8 +57,7 @@ async def test_one_connection_has_a_few_requests_worked_on_at_once(tmp_path):
         return "found"
 
     deadlines = {"ping": 1.0, "search": 5.0}
-    async with serving(tmp_path, handle, deadline_s=deadlines.get) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle, deadline_s=deadlines.get) as peer:
         await peer.send(*(Request(id_, "search", {}) for id_ in range(15)), Request(15, "ping", {}))
         answers = [await peer.next() for _ in range(16)]
         assert answers[0] == Response(15, None, "pong")
@@ -75,8 +72,7 @@ async def test_a_request_that_waits_for_its_turn_keeps_its_deadline(tmp_path):
         begun.append(params["n"])
         await asyncio.sleep(0.3)
 
-    async with serving(tmp_path, handle, deadline_s=lambda _: 5.0) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle, deadline_s=lambda _: 5.0) as peer:
         await peer.send(*(Request(id_, "search", {"n": id_}) for id_ in range(4)))
         await peer.send(Request(4, "search", {"n": 4, "timeout_ms": 50}))
         answer = await peer.next()
@@ -91,8 +87,7 @@ async def test_known_errors_carry_their_code(tmp_path):
     async def handle(method, params, call):
         raise NotFoundError("no source a.md") if method == "get" else BusyError("full")
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         assert (await peer.ask("get")).error == [1, "MEMD_NOT_FOUND: no source a.md"]
         assert (await peer.ask("index")).error == [0, "MEMD_BUSY: full"]
 
@@ -104,8 +99,7 @@ def test_unforeseen_errors_tell_their_class_and_place_but_no_text(tmp_path):
         raise ValueError(params["content"])
 
     async def scenario():
-        async with serving(tmp_path, handle) as (_, connect):
-            peer = await connect()
+        async with connected(tmp_path, handle) as peer:
             fault, text = (await peer.ask("add", content="a secret")).error
             assert fault == 0
             assert text.startswith("MEMD_INTERNAL: add failed with ValueError.")
@@ -125,8 +119,7 @@ async def test_a_result_that_does_not_travel_costs_one_reply(tmp_path, result):
     async def handle(method, params, call):
         return result if method == "bad" else "good"
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         assert (await peer.ask("bad")).error[1].startswith("MEMD_INTERNAL: bad failed with")
         assert (await peer.ask("good")).result == "good"
 
@@ -135,8 +128,8 @@ async def test_an_answer_over_eight_megabytes_is_an_error_that_says_so(tmp_path)
     async def handle(method, params, call):
         return "x" * (8 << 20)
 
-    async with serving(tmp_path, handle) as (_, connect):
-        fault, text = (await (await connect()).ask("get")).error
+    async with connected(tmp_path, handle) as peer:
+        fault, text = (await peer.ask("get")).error
         assert fault == 1
         assert "at most 8,388,608 are allowed; ask for less" in text
 
@@ -147,8 +140,7 @@ async def test_an_invalid_request_is_answered_and_never_handled(tmp_path):
     async def handle(method, params, call):
         asked.append(method)
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         await peer.send(msgpack.packb([0, 5, "search", ["text"]]))
         answer = await peer.next()
         assert (answer.id, answer.error[0]) == (5, 1)
@@ -159,8 +151,7 @@ async def test_an_invalid_request_is_answered_and_never_handled(tmp_path):
 
 async def test_inbound_notifications_are_ignored(tmp_path):
     """Neovim sends nvim_error_event when it dislikes something: no answer, no end."""
-    async with serving(tmp_path, echo) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, echo) as peer:
         await peer.send(msgpack.packb([2, "nvim_error_event", [0, "x"]]), Notification("search", {}))
         assert (await peer.ask("ping")).id == 1
 
@@ -181,8 +172,7 @@ async def test_what_can_have_no_single_reply_ends_the_connection(tmp_path, frame
     async def handle(method, params, call):
         await asyncio.sleep(5)
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         await peer.send(*frames)
         assert await peer.next() is None
 
@@ -314,8 +304,8 @@ async def test_what_goes_on_after_the_deadline_is_said(tmp_path):
     async def handle(method, params, call):
         await call.to_the_end(write(), "it is still written")
 
-    async with serving(tmp_path, handle) as (_, connect):
-        answer = await (await connect()).ask("keep", timeout_ms=20)
+    async with connected(tmp_path, handle) as peer:
+        answer = await peer.ask("keep", timeout_ms=20)
         late = "MEMD_TIMEOUT: keep did not end within 0.02 s: it is still written"
         assert answer.error == [0, late]
         assert not written.is_set()
@@ -333,8 +323,7 @@ async def test_progress_goes_only_to_who_asked_for_it(tmp_path):
         call.progress({"stage": "embed", "done": 2, "total": 2})
         return "done"
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         assert await peer.ask("index") == Response(1, None, "done")
         assert await peer.ask("index", 2, progress="yes") == Response(2, None, "done")
         first = await peer.ask("index", 3, progress=True)
@@ -350,8 +339,7 @@ async def test_progress_after_the_end_is_dropped(tmp_path):
     async def handle(method, params, call):
         calls.append(call)
 
-    async with serving(tmp_path, handle) as (_, connect):
-        peer = await connect()
+    async with connected(tmp_path, handle) as peer:
         await peer.ask("index", progress=True)
         calls[0].progress({"done": 1})
         with pytest.raises(TimeoutError):
@@ -488,8 +476,7 @@ async def test_close_leaves_the_socket_file_alone(tmp_path):
 
 def test_the_log_has_methods_and_sizes_and_no_words(tmp_path):
     async def scenario():
-        async with serving(tmp_path, echo) as (_, connect):
-            peer = await connect()
+        async with connected(tmp_path, echo) as peer:
             await peer.ask("search", query="secret words")
             await peer.send(b"\xc1 secret words")
             assert await peer.next() is None
