@@ -76,7 +76,7 @@ def both(tmp_path_factory) -> tuple[dict, dict]:
     """Return the answers of one index, built with numpy, with and without it."""
     folder = tmp_path_factory.mktemp("index")
     notes = Notes(folder)
-    notes.save(many_notes(300))
+    notes.save(many_notes(150))
     notes.index.close()
     found = asked("with", folder), asked("without", folder)
     assert [one["numpy"] for one in found] == [True, False]
