@@ -110,6 +110,13 @@ def _has_memory() -> bool:
 
 
 @pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with an empty memory/."""
+    (tmp_path / "work" / "memory").mkdir(parents=True)
+    return tmp_path / "work"
+
+
+@pytest.fixture
 def notes(tmp_path: Path) -> Iterator[Notes]:
     """An empty folder of notes with an empty index; whatever a test does, its index is sound at the end."""
     notes = Notes(tmp_path)

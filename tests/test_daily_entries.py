@@ -43,12 +43,6 @@ while True:
 """
 
 
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "work" / "memory").mkdir(parents=True)
-    return tmp_path / "work"
-
-
 def append(root, content="It is 5433.", **more):
     """Append one entry; what a test is not about has a plain value."""
     new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}

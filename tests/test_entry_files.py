@@ -47,13 +47,6 @@ NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 AGENT = {"client": "planner", "session": "s-17"}
 
 
-@pytest.fixture
-def root(tmp_path):
-    """Make a workspace with an empty memory/."""
-    (tmp_path / "work" / "memory").mkdir(parents=True)
-    return tmp_path / "work"
-
-
 def write(root, topic="infra", title="Database port", content="It is 5433.", **more):
     """Write one entry; what a test is not about has a plain value."""
     new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
+from test_entry_files import files, front_and_body
 
 from memd import fsio
 from memd.entries.entry import (
@@ -31,12 +31,6 @@ AGENT = {"client": "planner", "session": "s-17"}
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
 
 
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "work" / "memory").mkdir(parents=True)
-    return tmp_path / "work"
-
-
 def write(root, content="It is 5433.", **more):
     new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}
     given = {"topic": "infra", "title": "Database port", "tags": ["db"], "origin": AGENT, "now": NOW, **more}
@@ -50,15 +44,6 @@ def revise(root, path, content="It is 5434 now.", *, seen="", **more):
         EntryText(content, **{"origin": {"client": "other"}, "now": LATER, **more}),
         expected_hash=seen,
     )
-
-
-def front_and_body(path):
-    _, header, body = path.read_text().split("---\n", 2)
-    return yaml.load(header, Loader=yaml.BaseLoader), body
-
-
-def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_revision_keeps_path_id_and_time_and_says_when_and_by_whom(root):

@@ -22,29 +22,27 @@ def test_ndcg_is_the_gain_over_that_of_the_best_order(ranking, grades, figure):
     assert scores.ndcg([*ranking], grades, depth=10) == pytest.approx(figure)
 
 
-def test_recall_counts_relevant_documents_once():
-    grades = {"a": 1, "b": 2, "c": 1, "d": 3, "e": 0}
-    assert scores.recall(["a", "e", "b"], grades, depth=10) == 0.5
-    assert scores.recall(["e", "x", "a"], grades, depth=2) == 0
+GRADES = {"a": 1, "b": 2, "c": 1, "d": 3, "e": 0}
+SHARE = scores.measures(["a", "x", "b"], frozenset("ab"))
 
 
-def test_the_reciprocal_rank_is_that_of_the_first_relevant_document():
-    assert scores.reciprocal_rank(["x", "e", "y", "a", "b"], {"a": 1, "b": 1, "e": 0}, depth=10) == 0.25
-    assert scores.reciprocal_rank(["x"], {"a": 1}, depth=10) == 0
-
-
-def test_what_stands_below_its_depth_counts_nothing():
-    ranking = [f"x{number}" for number in range(10)] + ["a"]
-    assert set(scores.measures(ranking, frozenset("a")).values()) == {0.0}
-
-
-def test_recall_is_a_share_of_the_right_sources():
-    figures = scores.measures(["a", "x", "b"], frozenset("ab"))
-    assert (figures["recall@1"], figures["recall@5"], figures["recall@10"]) == (0.5, 1, 1)
-
-
-def test_the_reciprocal_rank_is_that_of_the_first_right_source():
-    assert scores.measures(["x", "a", "b"], frozenset("ab"))["mrr@10"] == 0.5
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [
+        # Recall is a share of the relevant documents, each of which counts once.
+        (scores.recall(["a", "e", "b"], GRADES, depth=10), 0.5),
+        (scores.recall(["e", "x", "a"], GRADES, depth=2), 0),
+        ([SHARE["recall@1"], SHARE["recall@5"], SHARE["recall@10"]], [0.5, 1, 1]),
+        # The reciprocal rank is that of the first of them.
+        (scores.reciprocal_rank(["x", "e", "y", "a", "b"], GRADES, depth=10), 0.25),
+        (scores.reciprocal_rank(["x"], GRADES, depth=10), 0),
+        (scores.measures(["x", "a", "b"], frozenset("ab"))["mrr@10"], 0.5),
+        # What stands below its depth counts nothing.
+        (set(scores.measures([*map(str, range(10)), "a"], frozenset("a")).values()), {0.0}),
+    ],
+)  # fmt: skip
+def test_a_figure_of_a_ranking(figure, expected):
+    assert figure == expected
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4), (0.0, 1)])
