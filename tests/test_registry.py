@@ -43,20 +43,8 @@ def test_nothing_is_registered_in_an_empty_state_directory(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-    (path / "kept").write_text("somebody's\n")
-
-
-def _fifo(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("/nowhere/at/all")
+def _instead(*make: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda path: [one(path) for one in (Path.unlink, *make)]
 
 
 def _written(raw: bytes) -> Callable[[Path], object]:
@@ -69,7 +57,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a number for the list": _written(b'{"workspaces": 3}'),
     "entries of wrong types": _written(b'{"workspaces": [3, null, {"root": 5}, {}]}'),
     "not absolute": _written(b'{"workspaces": [{"root": "notes"}]}'), "deep": _written(b"[" * 100_000),
-    "gone": lambda path: path.unlink(), "a folder": _folder, "a FIFO": _fifo, "a link to nowhere": _link,
+    "gone": _instead(), "a FIFO": _instead(os.mkfifo),
+    "a folder": _instead(Path.mkdir, lambda path: (path / "kept").write_text("somebody's\n")),
+    "a link to nowhere": _instead(lambda path: path.symlink_to("/nowhere/at/all")),
 }  # fmt: skip
 
 
@@ -104,7 +94,7 @@ def test_few_damaged_ones_are_kept(state):
         path.write_bytes(b"{")
         Registry(state).read()
     assert len(list(state.glob("workspaces.json.damaged-*"))) == KEPT_DAMAGED
-    _folder(path)
+    DAMAGE["a folder"](path)
     for _ in range(3):
         Registry(state).read()
         path.write_bytes(b"{")

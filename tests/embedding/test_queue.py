@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from daemon_process import until
 from patience import PATIENCE
 from tests_support import WordHashEmbedder
 
@@ -92,12 +93,6 @@ def asked() -> Iterator[Callable[..., Future[list[bytes]]]]:
     """Asks a queue for the vectors of queries, in a thread of its own for each."""
     with ThreadPoolExecutor() as pool:
         yield lambda queue, texts, timeout_s=10: pool.submit(queue.embed_queries, texts, timeout_s)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come; pytest's time limit ends a wait that is in vain."""
-    while not condition():
-        time.sleep(0.002)
 
 
 def test_documents_come_back_in_order(made):
