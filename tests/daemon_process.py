@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import forked
 from patience import PATIENCE
+from screen import drawn_on
 
 from memctl.client import Client, RpcError, Unreachable
 
@@ -144,10 +145,8 @@ class Daemon:
         ours, theirs = pty.openpty()
         os.write(ours, typed.encode())
         done = self.memctl(*arguments, stdin=theirs, stderr=theirs, **options)
-        shown = os.read(ours, 1 << 16).decode()
-        os.close(ours)
         os.close(theirs)
-        return done.returncode, done.stdout, shown
+        return done.returncode, done.stdout, drawn_on(ours).decode()
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
