@@ -16,7 +16,7 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -171,8 +171,7 @@ def members(
         OSError: the stream cannot be read.
     """
     number, problems = 0, source.problems
-    scanner = _Scanner(stream, where, source, whole)
-    for number, (key, raw) in enumerate(scanner.raw_members(), 1):
+    for number, (key, raw) in enumerate(_raw_members(stream, where, source, whole=whole), 1):
         if raw is None:
             problems.add(where, f"conversation or message {TOO_LARGE}", number)
             continue
@@ -189,99 +188,65 @@ def members(
         problems.add_if_none(where, NOT_EXPORT)
 
 
-class _NotAnExportError(Exception):
-    """The brackets around members are nested too deeply."""
+def _raw_members(
+    stream: Readable, where: str, source: ClientFile, *, whole: bool
+) -> Iterator[tuple[str, bytes | None]]:
+    """Yield key and bytes of each member; None instead of bytes for a member that is too large.
 
-
-@dataclass(slots=True)
-class _Scanner:
-    """Follows brackets and strings, and collects the bytes of the current member."""
-
-    stream: Readable
-    where: str
-    source: ClientFile
-    whole: bool  # an outermost object is a member
-    outer: list[bytes] = field(default_factory=list)  # open brackets around members
-    key: bytes = b'""'  # the last string in the outermost object
-    depth: int = 0  # of brackets in the current member
-    parts: list[bytes] = field(default_factory=list)  # of the current member
-    size_bytes: int = 0
-
-    def raw_members(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield key and bytes of each member; None instead of bytes for a member that is too large."""
-        rest = b""  # a string cut by the end of the last chunk
-        begun = False
-        # A cut string is scanned again from its start: doubling the chunk limits how often.
-        while chunk := self.stream.read(max(CHUNK_BYTES, len(rest))):
-            self.source.read(len(chunk))
-            if not begun and chunk.removeprefix(BOM_UTF8).lstrip()[:1] not in {b"", b"[", b"{"}:
-                is_utf16 = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-                self.source.problems.add(self.where, UTF16 if is_utf16 else NOT_BEGUN)
-                return
-            begun = True
-            try:
-                rest = yield from self._scan(rest + chunk)
-            except _NotAnExportError:
-                self.source.problems.add(self.where, NOT_EXPORT)
-                return
-            if len(rest) > MAX_MEMBER_BYTES:
-                self.source.problems.add(self.where, LONG_TEXT, part=True)
-                return
-        if self.depth or self.outer or rest:
-            self.source.problems.add(self.where, CUT_SHORT, part=True)
-
-    def _scan(self, data: bytes) -> Generator[tuple[str, bytes | None], None, bytes]:
-        """Yield the members that end in *data*; return the incomplete string at its end."""
-        begin = 0  # of the part of the current member
-        stop = len(data)
+    Follows brackets and strings, and holds the bytes of the current member.
+    """
+    outer: list[bytes] = []  # open brackets around members
+    key = b'""'  # the last string in the outermost object
+    depth = 0  # of brackets in the current member
+    parts: list[bytes] = []  # of the current member
+    size_bytes = 0
+    rest = b""  # a string cut by the end of the last chunk
+    begun = False
+    # A cut string is scanned again from its start: doubling the chunk limits how often.
+    while chunk := stream.read(max(CHUNK_BYTES, len(rest))):
+        source.read(len(chunk))
+        if not begun and chunk.removeprefix(BOM_UTF8).lstrip()[:1] not in {b"", b"[", b"{"}:
+            is_utf16 = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            source.problems.add(where, UTF16 if is_utf16 else NOT_BEGUN)
+            return
+        begun = True
+        data = rest + chunk
+        begin, stop = 0, len(data)  # of the part of the current member
         for token in _TOKEN.finditer(data):
-            mark = token[0]
+            mark, is_last = token[0], False
             if mark == b'"':
                 stop = token.start()
                 break
             if mark[:1] == b'"':
-                if not self.depth and len(self.outer) == 1:
-                    self.key = mark
-            elif not self.depth and self._is_member(mark):
-                begin = token.start()
-                self.depth = 1
-            elif self._ends_member(mark):
-                yield self._closed(data[begin : token.end()])
-        if self.depth:
-            self._collect(data[begin:stop])
-        return data[stop:]
-
-    def _ends_member(self, mark: bytes) -> bool:
-        """Follow a bracket; return whether it closes the current member."""
-        if self.depth:
-            self.depth += 1 if mark in b"{[" else -1
-            return not self.depth
-        if mark in b"{[":
-            self.outer.append(mark)
-            if len(self.outer) > MAX_LEVELS:
-                raise _NotAnExportError
-        elif self.outer:
-            self.outer.pop()
-        return False
-
-    def _is_member(self, mark: bytes) -> bool:
-        """Return whether a bracket opens an object in the outermost list or object, or in its list."""
-        around = len(self.outer)
-        is_inner = around == 1 or (around == 2 and self.outer == [b"{", b"["])  # noqa: PLR2004
-        return mark == b"{" and (is_inner or (self.whole and not around))
-
-    def _closed(self, last: bytes) -> tuple[str, bytes | None]:
-        self._collect(last)
-        raw = b"".join(self.parts) if self.size_bytes <= MAX_MEMBER_BYTES else None
-        self.parts, self.size_bytes = [], 0
-        return self.key[1:-1].decode(errors="replace"), raw
-
-    def _collect(self, part: bytes) -> None:
-        self.size_bytes += len(part)
-        if self.size_bytes <= MAX_MEMBER_BYTES:
-            self.parts.append(part)
-        else:
-            self.parts = []
+                key = mark if not depth and len(outer) == 1 else key
+            elif depth:
+                depth += 1 if mark in b"{[" else -1
+                is_last = not depth
+            elif mark == b"{" and (len(outer) == 1 or outer == [b"{", b"["] or (whole and not outer)):
+                begin, depth = token.start(), 1
+            elif mark in b"{[" and len(outer) == MAX_LEVELS:
+                source.problems.add(where, NOT_EXPORT)
+                return
+            elif mark in b"{[":
+                outer.append(mark)
+            else:
+                outer = outer[:-1]
+            if is_last:
+                size_bytes += token.end() - begin
+                raw = (
+                    b"".join([*parts, data[begin : token.end()]]) if size_bytes <= MAX_MEMBER_BYTES else None
+                )
+                yield key[1:-1].decode(errors="replace"), raw
+                parts, size_bytes = [], 0
+        if depth:
+            size_bytes += stop - begin
+            parts = [*parts, data[begin:stop]] if size_bytes <= MAX_MEMBER_BYTES else []
+        rest = data[stop:]
+        if len(rest) > MAX_MEMBER_BYTES:
+            source.problems.add(where, LONG_TEXT, part=True)
+            return
+    if depth or outer or rest:
+        source.problems.add(where, CUT_SHORT, part=True)
 
 
 def _lines(stream: BufferedReader, source: ClientFile) -> Iterator[tuple[int, bytes]]:
