@@ -15,7 +15,7 @@ from typing import Any
 
 from memctl import systemd
 from memctl.launch import python_module, source_tree, stop_daemon
-from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
+from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, template, unit_dir
 
 # Written on macOS by `memctl service install` of earlier versions.
 LAUNCHD_AGENT = "Library/LaunchAgents/local.memd.plist"
@@ -42,7 +42,7 @@ def install() -> list[Path]:
     stop_daemon()
     folder = unit_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {SOCKET: _template(SOCKET), SERVICE: _with_command(_template(SERVICE), memd_command())}
+    texts = {SOCKET: template(SOCKET), SERVICE: _with_command(template(SERVICE), memd_command())}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     more = systemd.update()
@@ -109,15 +109,6 @@ def memd_command() -> list[str]:
         return [str(script)]
     found = shutil.which("memd")
     return [found] if found else python_module("memd")
-
-
-def _template(name: str) -> str:
-    """Return the text of a unit, from the installed copy or the source tree."""
-    here = Path(__file__).resolve().parent
-    for folder in (here / "systemd", here.parent / "systemd"):
-        if (folder / name).is_file():
-            return (folder / name).read_text(encoding="utf-8")
-    raise ServiceError(f"{name} is missing beside {here}: install memd again")
 
 
 def _with_command(text: str, command: list[str]) -> str:

@@ -86,6 +86,15 @@ def systemctl(*arguments: str, check: bool = True) -> str:
     return done.stdout.strip()
 
 
+def template(name: str) -> str:
+    """Return the text of a unit, from the installed copy or the source tree."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "systemd", here.parent / "systemd"):
+        if (folder / name).is_file():
+            return (folder / name).read_text(encoding="utf-8")
+    raise ServiceError(f"{name} is missing beside {here}: install memd again")
+
+
 NAME = "ollama.conf"
 
 _TEXT = """\

@@ -195,8 +195,8 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / '50% "state" $x'))
-    (tmp_path / systemd.SOCKET).write_text(service._template(systemd.SOCKET))
-    text = service._with_command(service._template(systemd.SERVICE), [str(program)])
+    (tmp_path / systemd.SOCKET).write_text(systemd.template(systemd.SOCKET))
+    text = service._with_command(systemd.template(systemd.SERVICE), [str(program)])
     (tmp_path / systemd.SERVICE).write_text(text)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     command = [
@@ -209,7 +209,7 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
 
 def test_the_service_has_nothing_that_breaks_it():
     """Each of these options was seen to delete the socket, move the state or keep the unit from starting."""
-    lines = service._template(systemd.SERVICE).splitlines()
+    lines = systemd.template(systemd.SERVICE).splitlines()
     names = {line.partition("=")[0] for line in lines if line and not line.startswith(("#", "["))}
     forbidden = {
         "RuntimeDirectory", "StateDirectory", "Nice", "CapabilityBoundingSet", "MemoryMax", "MemoryHigh",

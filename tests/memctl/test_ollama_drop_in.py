@@ -172,8 +172,8 @@ def test_systemd_finds_no_fault_in_the_unit_with_its_drop_in(places, tmp_path):
     program = tmp_path / "memd"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    (folder / systemd.SOCKET).write_text(service._template(systemd.SOCKET))
-    text = service._with_command(service._template(systemd.SERVICE), [str(program)])
+    (folder / systemd.SOCKET).write_text(systemd.template(systemd.SOCKET))
+    text = service._with_command(systemd.template(systemd.SERVICE), [str(program)])
     (folder / systemd.SERVICE).write_text(text)
     systemd.update()
     command = ["systemd-analyze", "--user", "verify", str(folder / systemd.SERVICE)]
