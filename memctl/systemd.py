@@ -97,17 +97,6 @@ def template(name: str) -> str:
 
 NAME = "ollama.conf"
 
-_TEXT = """\
-# Written by `memctl service install`, which also removes it when no workspace needs it any more.
-# Reason: provider = "ollama" or "openai", or the team's store, in
-{roots}
-# and their servers are asked over TCP, which memd.service does not allow. Nothing else of it is loosened:
-# this adds to its RestrictAddressFamilies=AF_UNIX, and memd itself connects only to the addresses that
-# ~/.config/memd/config.toml names, which are loopback unless that file says otherwise.
-[Service]
-RestrictAddressFamilies=AF_INET AF_INET6
-"""
-
 
 def drop_in() -> Path:
     """Return the path of the drop-in, which may not exist."""
@@ -117,7 +106,7 @@ def drop_in() -> Path:
 def text(roots: list[Path]) -> str:
     """Return the text of the drop-in, which names the workspaces and the file that need a network."""
     # A root with a line feed in its name would end the comment.
-    return _TEXT.format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
+    return template(NAME).format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
 
 
 def using_network() -> list[Path]:

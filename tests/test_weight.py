@@ -41,7 +41,7 @@ CEILINGS = {
     # by each way to their file, a terminal that any stop leaves sane, names with signs of bash, params of LSP
     # checked before they are used, ignored signals, cures that apply, a link that stays, places in previews,
     # worktrees of agents, also beside the repository, a match in the heading.
-    "memctl": 15_496,
+    "memctl": 15_485,
     # Up by what a team's store must not be able to do (a server that lies), moves of notes against a model,
     # the real clients of agents with memd's plugin folder, each way to write a link in an editor, and a
     # check in less time: the model is read once, files that wait are run beside files that compute;
