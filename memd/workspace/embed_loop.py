@@ -97,7 +97,9 @@ class EmbedLoop:
     async def count(self) -> None:
         """Count the chunks that wait, and those that get no vector."""
         if self._embedding is not None:
-            self._note_counts(*await self._context.write(self._counts))
+            waiting, self.unreadable, self.beyond = await self._context.write(self._counts)
+            self.pending = waiting - len(self._refused)
+            self.count_up.note(self.pending)
 
     def expect(self, chunks: int) -> None:
         """Assume that about this many chunks will wait in a moment; `count` then corrects the number."""
@@ -131,7 +133,8 @@ class EmbedLoop:
             while self._embedding.state == "loading":  # noqa: ASYNC110 - a thread without a loop loads it
                 await asyncio.sleep(LOADING_POLL_S)
             embedder = self._embedding.embedder()
-            self._note_counts(*await self._context.write(self._begin, embedder))  # needed by `building`
+            await self._context.write(self._begin, embedder)
+            await self.count()  # needed by `building`
             await self._measure(embedder)
             while True:
                 self._work.clear()  # cleared first: chunks that arrive from now on are seen next time
@@ -176,18 +179,11 @@ class EmbedLoop:
         index = self._index
         return (index.unembedded_count(), index.unembedded_count("script"), index.unembedded_count("long"))
 
-    def _note_counts(self, waiting: int, unreadable: int, beyond: int) -> None:
-        self.unreadable = unreadable
-        self.beyond = beyond
-        self.pending = waiting - len(self._refused)
-        self.count_up.note(self.pending)
-
-    def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
+    def _begin(self, embedder: Embedder) -> None:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
         is_first = not self._index.writer.get(COMPLETE)
         if is_first and (old := set_aside(self._context.place.index_dir)):
             self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
-        return self._counts()
 
     async def _measure(self, embedder: Embedder) -> None:
         """Measure the cosines of a model that does not state them, once."""
