@@ -83,15 +83,10 @@ _LOCAL_PEERPID = 0x002
 _XUCRED_BYTES = 76  # version u32, uid u32, ngroups i16, padding, 16 groups
 
 
-class Peer(NamedTuple):
-    """A connected process; *pid* may have ended since, *uid* was checked by the kernel."""
+def peer_of(connected: socket.socket) -> dict[str, int]:
+    """Return `uid` and `pid` of the process at the other end of a socket, or of asyncio's wrapper of one.
 
-    uid: int
-    pid: int
-
-
-def peer_of(connected: socket.socket) -> Peer:
-    """Return the process at the other end of a socket, or of asyncio's wrapper of one.
+    The kernel has checked the uid; the process may have ended since.
 
     Raises:
         OSError: unknown to the kernel (the peer is gone, or this is not a Unix socket).
@@ -100,9 +95,10 @@ def peer_of(connected: socket.socket) -> Peer:
         credentials = connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED_BYTES)
         _version, uid = struct.unpack_from("=II", credentials)
         (pid,) = struct.unpack("=i", connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))
-        return Peer(uid, pid)
-    pid, uid, _gid = struct.unpack("=iII", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    return Peer(uid, pid)
+    else:
+        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid, uid, _gid = struct.unpack("=iII", credentials)
+    return {"uid": uid, "pid": pid}
 
 
 def polled(descriptor: int) -> int:
@@ -256,18 +252,18 @@ class Connection(asyncio.Protocol):
         except OSError as error:
             self._drop("peer unknown", reason=type(error).__name__)
             return
-        if peer.uid != self._shared.uid:
-            self._drop("another user's connection refused", uid=peer.uid, pid=peer.pid)
+        if peer["uid"] != self._shared.uid:
+            self._drop("another user's connection refused", **peer)
             return
-        self._client = {"uid": peer.uid, "pid": peer.pid}
+        self._client = {**peer}
         self._quiet_since = self._loop.time()
         transport.set_write_buffer_limits(high=self._shared.limits.write_high_water_bytes)
         if self.over_limit:
             self._time_frame()  # a silent client must not keep its place
         exe = ""  # as far as the system tells it
         with suppress(OSError):
-            exe = str(Path(f"/proc/{peer.pid}/exe").readlink())
-        log.debug("connected", pid=peer.pid, exe=exe)
+            exe = str(Path(f"/proc/{peer['pid']}/exe").readlink())
+        log.debug("connected", pid=peer["pid"], exe=exe)
 
     def data_received(self, data: bytes) -> None:
         """Start the requests in *data*."""
