@@ -12,7 +12,6 @@ from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.set_aside import delete_aside
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
 
@@ -65,7 +64,8 @@ async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> Inde
         if params.wait or params.purge:
             await opened.sync.caught_up(report, vectors=params.vectors)
         if params.purge:
-            purged += await call.to_the_end(_purged(workspaces, opened), "the purge goes on until memd stops")
+            purging = opened.sync.maintenance.purge_now()
+            purged += (await call.to_the_end(purging, "the purge goes on until memd stops")).sources
         return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
@@ -83,13 +83,6 @@ async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> Inde
         changed=snapshot.generation != before,
         paused_until=workspaces.pause.until if opened.sync.vectors.held else None,
     )
-
-
-async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
-    """Delete all traces of deleted sources, and older indexes; return the number of sources."""
-    purged = await opened.sync.maintenance.purge_now()
-    await workspaces.apart(delete_aside, opened.workspace.index_dir)
-    return purged.sources
 
 
 async def check(

@@ -22,6 +22,7 @@ from memd.index.matrices import is_worth_it
 from memd.index.writer import CHECKED_AT
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
+from memd.workspace.set_aside import delete_aside
 
 log = structlog.get_logger()
 
@@ -164,7 +165,7 @@ class Maintenance:
             await self._met.wait()
 
     async def purge_now(self, path: str | None = None, *, timeout_s: float = math.inf) -> Purged:
-        """Delete every trace of the deleted sources, or of the source at *path*.
+        """Delete every trace of the deleted sources, or of the source at *path*, and indexes set aside.
 
         Waits at most *timeout_s* for those who began to read before; `keep_erasing` does the rest.
         """
@@ -172,6 +173,7 @@ class Maintenance:
         await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
         await self._clean_postings()
         self._log_is_due.set()
+        await asyncio.to_thread(delete_aside, self._context.place.index_dir)
         await self._vectors.prune(math.inf)  # last: a disk that hangs keeps nothing in the index
         return Purged(purged, await self._log_emptied(timeout_s))
 

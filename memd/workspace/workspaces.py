@@ -322,8 +322,7 @@ class Workspaces:
     async def clean(self, root: Path, work: Callable[[OpenWorkspace], Awaitable[bool]]) -> bool:
         """Run *work*, which removes purged text, on every index that may contain it.
 
-        These are the index and one that is being rebuilt; indexes that were set aside are deleted. Returns
-        whether *work* returned True for each.
+        These are the index and one that is being rebuilt. Returns whether *work* returned True for each.
         """
         done = await self.using(str(root), work)
         rebuild = self._rebuilds.get(root)
@@ -333,7 +332,6 @@ class Workspaces:
             except IndexClosedError:  # it is complete, and replaces the old one right now
                 await asyncio.wait({rebuild.task})
                 done = await self.using(str(root), work)
-        await self.apart(delete_aside, self.place(root).index_dir)
         return done
 
     async def check(self, root: Path) -> None:
