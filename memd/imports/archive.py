@@ -18,7 +18,6 @@ import fcntl
 import itertools
 import os
 import re
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -59,7 +58,6 @@ WHY = {
 _RECORD = ".imported"
 _MAX_BYTES = 16 * 1024 * 1024  # memd writes no longer page
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r".*-([0-9a-f]{6})\.md", re.DOTALL)
 _PAGE_ID = re.compile(rb"\nid: '?([0-9a-f]{16})'?\n")
 _HEADER_BYTES = 64 * 1024  # of a page's front matter, at most
@@ -178,14 +176,9 @@ class Archive:
         """Return the bytes of a page; None if it is gone or not a page of memd's."""
         folder, _, name = path.rpartition("/")
         try:
-            descriptor = os.open(name, _FILE, dir_fd=self._folder(folder))
-        except OSError as error:
-            if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
-                return None
-            raise
-        with os.fdopen(descriptor, "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return file.read(_MAX_BYTES) if is_file else None
+            return fsio.read_regular(name, _MAX_BYTES, flags=os.O_NOFOLLOW, folder=self._folder(folder))
+        except (FileNotFoundError, fsio.NotRegularError):
+            return None
 
     def _write(self, path: str, before: bytes | None, raw: bytes) -> bool:
         """Write a page's file if it still has the bytes *before*; None: if there is no such file."""
