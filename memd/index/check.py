@@ -130,7 +130,11 @@ def findings(
         DeadlineError: *expired* returned True.
     """
     counts = Counter() if counts is None else counts
-    ends = _ending(expired)
+
+    def ends() -> None:
+        if expired is not None and expired():
+            raise DeadlineError("the check was given up")
+
     try:
         with index.view_apart(expired) as view:
             broken = set()
@@ -149,7 +153,9 @@ def findings(
                 yield from _rows(index, view, counts)
                 if HAS_NUMPY:  # otherwise queries read the database itself
                     yield from _published(view, stored, paths)
-                    yield from _postings(view, broken, ends)
+                    # The checksum of each row, and samples with FTS5.
+                    if "words" not in broken and (flaw := postings_table.flaw(view, ends)):
+                        yield Finding("postings", f"the table of postings: {flaw}")
                     yield from _codes(index, view)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
@@ -392,19 +398,6 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
-def _postings(view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
-    """Verify the checksum of each row of postings, and compare samples with FTS5."""
-    if "words" in broken:
-        return
-    try:
-        text = postings_table.flaw(view, ends)
-    except IndexDamagedError as error:
-        yield Finding("words", str(error))
-        return
-    if text:
-        yield Finding("postings", f"the table of postings: {text}")
-
-
 def _codes(index: Index, view: View) -> Iterator[Finding]:
     """Verify the checksum of the file of codes, and compare samples with the rows."""
     file, codes = index.codes.current, view.snapshot.codes
@@ -512,14 +505,6 @@ def _files(  # noqa: PLR0917 - what `findings` was given
             yield Finding("stale", f"{path} has other bytes than were indexed, with the same stamp", (path,))
     for path in sorted(known.keys() - found):
         yield Finding("absent", f"{path} is indexed and not there", (path,))
-
-
-def _ending(expired: Callable[[], bool] | None) -> Ends:
-    def ends() -> None:
-        if expired is not None and expired():
-            raise DeadlineError("the check was given up")
-
-    return ends
 
 
 def _some(numbers: Iterable[int]) -> str:
