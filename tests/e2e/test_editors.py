@@ -17,12 +17,11 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture
 def run(sample, memctl):
     """Run an editor as somebody who has memctl on the PATH and stands in a folder of the sample workspace."""
-    daemon, root = sample
 
     def run(*argv, **environment):
         path = f"{memctl.parent}:{os.environ['PATH']}"
         done = ran(
-            argv, env=daemon.environment | {"PATH": path} | environment, cwd=f"{root}/people",
+            argv, env=sample.daemon.environment | {"PATH": path} | environment, cwd=f"{sample.root}/people",
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

@@ -188,18 +188,16 @@ def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
 
 
 def test_all_workspaces_are_searched_together(workspace, terminal, tmp_path):
-    daemon, root = workspace
     other = folder_of(tmp_path / "work", {"weir.md": "The weir is closed on Mondays.\n"})
-    daemon.add(other)
-    screen = terminal(daemon, root)
+    workspace.daemon.add(other)
+    screen = terminal(workspace.daemon, workspace.root)
     finds(screen, "find", "--all", typed="weir")
     shows(screen, "notes: 1.md:1", "work: weir.md:1")
 
 
 def test_a_daemon_is_started_where_none_runs(workspace, terminal):
-    daemon, root = workspace
-    daemon.stop()
-    screen = terminal(daemon, root)
+    workspace.daemon.stop()
+    screen = terminal(workspace.daemon, workspace.root)
     finds(screen, typed="weir")
     shows(screen, "1.md:1", "The weir was mended")
 

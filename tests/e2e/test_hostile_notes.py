@@ -51,18 +51,17 @@ def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
 
 def test_a_short_note_of_many_lines_is_parsed_apart(hostile):
     """Thousands of list items in 32 kB take half a second, which no save should wait for."""
-    daemon, root = hostile
-    (root / "prose.md").write_text("The heron stands still. " * 1_300 + "\n\nwagtail\n")
-    until(lambda: daemon.found("wagtail", mode="keyword"))
-    assert worker(daemon) is None
-    (root / "hostile.md").write_text(text("changing lists", 32_000) + "\nzebra\n")
-    until(lambda: daemon.found("zebra", mode="keyword"))
-    assert worker(daemon) is not None
+    (hostile.root / "prose.md").write_text("The heron stands still. " * 1_300 + "\n\nwagtail\n")
+    until(lambda: hostile.found("wagtail", mode="keyword"))
+    assert worker(hostile.daemon) is None
+    (hostile.root / "hostile.md").write_text(text("changing lists", 32_000) + "\nzebra\n")
+    until(lambda: hostile.found("zebra", mode="keyword"))
+    assert worker(hostile.daemon) is not None
 
 
 def test_what_is_too_complex_is_plain_text_and_named(hostile):
     (hostile.root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
-    assert until(lambda: hostile.daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
+    assert until(lambda: hostile.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
     [warning] = until(lambda: hostile.status()["warnings"])
     assert warning["path"] == "hostile.md"
     assert warning["warning"].startswith("too-complex")
@@ -77,7 +76,7 @@ def test_what_is_too_complex_is_plain_text_and_named(hostile):
 def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     (hostile.root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     os.kill(until(lambda: worker(hostile.daemon)), signal.SIGKILL)
-    until(lambda: hostile.daemon.found("zebra", mode="keyword"), timeout_s=60)
+    until(lambda: hostile.found("zebra", mode="keyword"), timeout_s=60)
     [warning] = until(lambda: hostile.status()["warnings"])
     assert warning["warning"] == "too-complex: all is indexed as plain text"
 
@@ -120,14 +119,13 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(unstarted, server, tmp
 
 
 def test_a_stop_does_not_wait_for_a_hostile_note(hostile):
-    daemon, root = hostile
-    (root / "hostile.md").write_text(text("changing lists", 3 * MIB) + "\nzebra\n")
-    parser = until(lambda: worker(daemon))
+    (hostile.root / "hostile.md").write_text(text("changing lists", 3 * MIB) + "\nzebra\n")
+    parser = until(lambda: worker(hostile.daemon))
     began = time.monotonic()
-    assert daemon.stop() == 0
+    assert hostile.daemon.stop() == 0
     assert time.monotonic() - began < 5 * PATIENCE
     assert not Path(f"/proc/{parser}").exists()
-    (root / "hostile.md").unlink()
+    (hostile.root / "hostile.md").unlink()
 
 
 def test_what_was_being_parsed_when_the_daemon_died_comes_last(hostile):
@@ -148,8 +146,7 @@ def test_what_was_being_parsed_when_the_daemon_died_comes_last(hostile):
 
 def test_the_daemon_holds_no_more_after_a_hostile_note(hostile):
     """Its memory grows by less than the 150 MB that a note may cost."""
-    daemon, root = hostile
-    before = daemon.call("status")["server"]["memory_mb"]
-    (root / "hostile.md").write_text(text("tables of the report", MIB) + "\nzebra\n")
-    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=120)
-    assert daemon.call("status")["server"]["memory_mb"] - before < 150
+    before = hostile.daemon.call("status")["server"]["memory_mb"]
+    (hostile.root / "hostile.md").write_text(text("tables of the report", MIB) + "\nzebra\n")
+    until(lambda: hostile.found("zebra", mode="keyword"), timeout_s=120)
+    assert hostile.daemon.call("status")["server"]["memory_mb"] - before < 150

@@ -24,9 +24,8 @@ def editor(daemon, editors, tmp_path):
 
 
 def test_a_note_that_is_nearly_another_one_is_hinted_at_when_it_is_opened_or_saved(sample):
-    daemon, root = sample
-    one = Editor(daemon, root, "utf-16")
-    one.open("copy.md", Path(root, "recipes/kimchi.md").read_text().replace("the", "a", 1))
+    one = Editor(sample.daemon, sample.root, "utf-16")
+    one.open("copy.md", Path(sample.root, "recipes/kimchi.md").read_text().replace("the", "a", 1))
     [hint] = one.hints("copy.md")
     assert (hint["code"], hint["message"]) == ("near-duplicate", "nearly the same as recipes/kimchi.md")
     one.change("copy.md", 2, {"text": "# Another\n\nCabbage and salt are put into jars.\n"})

@@ -131,23 +131,20 @@ def test_who_means_it_gets_a_workspace_in_a_workspace(around):
 
 
 def test_a_folder_without_notes_is_nobodys(around):
-    daemon, root = around
-    assert daemon.memctl("init", str(folder_of(root / "empty"))).returncode == 0
+    assert around.daemon.memctl("init", str(folder_of(around.root / "empty"))).returncode == 0
 
 
 @pytest.mark.parametrize(("typed", "status"), [("y\n", 0), ("\n", exits.REFUSED)])
 def test_at_a_terminal_it_asks(around, typed, status):
-    daemon, root = around
-    code, _, seen = daemon.at_a_terminal(typed, "init", str(root / "sub folder"))
+    code, _, seen = around.daemon.at_a_terminal(typed, "init", str(around.root / "sub folder"))
     assert (code, "2 of its notes" in seen, "[y/N]" in seen) == (status, True, True)
-    assert (root / "sub folder" / "memory").exists() is (status == 0)
+    assert (around.root / "sub folder" / "memory").exists() is (status == 0)
 
 
 def test_commands_print_and_take_paths_as_they_are_seen_from_here(around):
-    daemon, root = around
 
     def run(*argv):
-        done = daemon.memctl(*argv, cwd=root / "sub folder")
+        done = around.daemon.memctl(*argv, cwd=around.root / "sub folder")
         assert done.returncode == exits.OK, done.stderr
         return done.stdout
 

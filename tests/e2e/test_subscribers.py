@@ -48,22 +48,20 @@ def test_a_save_and_a_deletion_are_told(notes):
 
 
 def test_what_an_event_names_is_searchable(notes):
-    daemon, root = notes
-    with daemon.client() as client:
+    with notes.daemon.client() as client:
         happening = client.events()
         for number in range(10):
-            (root / f"{number}.md").write_text(f"# Note\n\nkettleword{number}\n")
+            (notes.root / f"{number}.md").write_text(f"# Note\n\nkettleword{number}\n")
             of_kind(happening, "indexed", f"{number}.md")
-            answer = client.call("search", {"workspace": str(root), "query": f"kettleword{number}"})
+            answer = client.call("search", {"workspace": str(notes.root), "query": f"kettleword{number}"})
             assert [hit["path"] for hit in answer["hits"]] == [f"{number}.md"]
 
 
 def test_many_files_are_told_as_how_many(notes):
-    daemon, root = notes
-    with daemon.client() as client:
-        happening = client.events(str(root))
+    with notes.daemon.client() as client:
+        happening = client.events(str(notes.root))
         for number in range(300):
-            (root / f"{number}.md").write_text(f"# Note {number}\n")
+            (notes.root / f"{number}.md").write_text(f"# Note {number}\n")
         told = 0
         while told < 300:
             event = of_kind(happening, "indexed")
@@ -73,23 +71,21 @@ def test_many_files_are_told_as_how_many(notes):
 
 
 def test_what_is_not_registered_cannot_be_followed(notes):
-    daemon, root = notes
-    assert daemon.error("subscribe", workspace=str(root.parent)).code == "MEMD_WORKSPACE"
+    assert notes.daemon.error("subscribe", workspace=str(notes.root.parent)).code == "MEMD_WORKSPACE"
 
 
 def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
-    daemon, root = notes
     watching = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "watch", "--workspace", str(root)],
-        env=daemon.environment,
+        [sys.executable, "-m", "memctl", "watch", "--workspace", str(notes.root)],
+        env=notes.daemon.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert watching.stderr.readline() == f"memctl: following {root}, Ctrl-C ends\n"
-    (root / "new.md").write_text("# Sourdough\n")
+    assert watching.stderr.readline() == f"memctl: following {notes.root}, Ctrl-C ends\n"
+    (notes.root / "new.md").write_text("# Sourdough\n")
     assert any(line.endswith("  indexed   new.md\n") for line in watching.stdout)
-    daemon.stop()
+    notes.daemon.stop()
     _, said = watching.communicate(timeout=20 * PATIENCE)
     assert (watching.returncode, "closed the connection" in said) == (exits.UNREACHABLE, True)
 

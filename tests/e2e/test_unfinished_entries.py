@@ -10,13 +10,12 @@ MINE = (".notes.md.tmp", ".memd-write.tmp", f".memd-write-{'g' * 16}.tmp", f"mem
 @pytest.fixture
 def left(workspace):
     """A temporary file of memd's, and files of the user's beside it."""
-    daemon, root = workspace
-    topic = folder_of(root / "memory" / "birds")
+    topic = folder_of(workspace.root / "memory" / "birds")
     for name in MINE:
         (topic / name).write_text("mine")
     path = topic / f".memd-write-{'1' * 16}.tmp"
     path.write_text(FACT)
-    return daemon, root, path
+    return workspace.daemon, workspace.root, path
 
 
 def test_a_start_removes_what_a_killed_write_left(left):

@@ -71,20 +71,19 @@ def test_any_path_and_query_have_an_answer(river, path, query, line):
 
 
 def test_memctl_takes_the_paths_that_it_prints(river):
-    daemon, root = river
-    below, environment = f"{root}/birds", {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
+    below, environment = f"{river.root}/birds", {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
 
     def asked(*argv: str) -> tuple[int, str]:
-        done = daemon.memctl("why", *argv, cwd=below, env=environment)
+        done = river.daemon.memctl("why", *argv, cwd=below, env=environment)
         return done.returncode, done.stdout
 
-    for path in ("heron.md", f"{root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
+    for path in ("heron.md", f"{river.root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
         code, line = asked(path, "grey", "heron")
         assert (code, line.startswith("returned: heron.md:1-3 is hit ")) == (0, True), line
     assert asked("../cook/pesto.md", "--mode", "keyword", "heron")[0] == 1
     missing = asked("nothing.md", "heron")[1]
     assert missing.startswith("missing: nothing.md does not exist")
-    assert f"\nThe path is {root}/birds/nothing.md\n" in missing
+    assert f"\nThe path is {river.root}/birds/nothing.md\n" in missing
     assert asked("birds/heron.md", "heron")[0] == 5
     assert asked("heron.md:99", "heron")[1].startswith("empty: ")
     assert asked("../../log", "heron")[1].startswith("outside: ")
