@@ -7,8 +7,7 @@ reports no error when the document lengths that ranking divides by are lost. Que
 own counts, so no query would fail either.
 
 The repair runs in the writing thread, in slices. Everything except the Markdown is derived, so a repair
-derives the data again: vectors by the model, chunks from the files. Where the database itself or a full-text
-table is wrong, the index is built anew, with the vectors that are left.
+derives the data again: a table from the chunks, vectors by the model, chunks from the files.
 
 The scrub compares every row with its checksum, as file systems do: in the background, since reading a
 million rows takes seconds, and rows that no query reads may be damaged as well.
@@ -55,17 +54,18 @@ from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
 
 # What `Repair` mends, in this order: "columns" after the data that columns are derived from, and "published"
-# last, since it shows the result of all others. Not "database", "words" and "trigrams": the index is built
-# anew; nor "foreign", which memd neither reads nor removes.
+# last, since it shows the result of all others. Not "database": the index is built anew; nor "foreign", which
+# memd neither reads nor removes.
 MENDED: Final = (
-    "chunk", "rows", "postings", "codes", "waiting", "stray", "unfinished", "stale", "unindexed", "absent",
-    "columns", "published",
+    "words", "trigrams", "chunk", "rows", "postings", "codes", "waiting", "stray", "unfinished", "stale",
+    "unindexed", "absent", "columns", "published",
 )  # fmt: skip
 
 TABLES: Final = {"words": "temp.word_postings", "trigrams": "temp.trigram_postings"}
 NEIGHBOURS = frozenset({"config.toml", "root"})  # other entries in the folder of an index
 NAMED = 20  # rows, ids or terms that one finding lists; the rest is counted
 BATCH = 500  # chunks passed to FTS5 at once
+CHUNKS_AT_ONCE = 64  # written to a full-text table in one commit: some 20 ms
 CHECKSUMS_AT_ONCE = 10_000  # read by one statement: 10 ms
 ROWS_AT_ONCE = 4_096  # compared between two checks of the time: 6 MB, some ms for 384 dimensions
 
@@ -94,7 +94,7 @@ Texts = tuple[int, str, str]  # chunk, its text in the words table, its text in 
 class Finding:
     """One inconsistency."""
 
-    kind: str  # one of MENDED or TABLES, "database" or "foreign"
+    kind: str  # one of MENDED, "database" or "foreign"
     text: str  # one line: the inconsistency and where it is
     names: tuple[str, ...] = ()  # paths of sources or names of files that the repair needs
     matrix: int = 0
@@ -130,11 +130,7 @@ def findings(
         DeadlineError: *expired* returned True.
     """
     counts = Counter() if counts is None else counts
-
-    def ends() -> None:
-        if expired is not None and expired():
-            raise DeadlineError("the check was given up")
-
+    ends = _ending(expired)
     try:
         with index.view_apart(expired) as view:
             broken = set()
@@ -153,9 +149,7 @@ def findings(
                 yield from _rows(index, view, counts)
                 if HAS_NUMPY:  # otherwise queries read the database itself
                     yield from _published(view, stored, paths)
-                    # The checksum of each row, and samples with FTS5.
-                    if "words" not in broken and (flaw := postings_table.flaw(view, ends)):
-                        yield Finding("postings", f"the table of postings: {flaw}")
+                    yield from _postings(view, broken, ends)
                     yield from _codes(index, view)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
@@ -178,8 +172,10 @@ class Repair(Stepwise):
     def _all_steps(self) -> Iterator[None]:
         for kind in MENDED:
             found = [finding for finding in self._findings if finding.kind == kind]
-            while found and kind == "postings" and self._index.postings.drop_some():
-                yield
+            if found and kind in TABLES:
+                yield from self._refilled(kind)
+            if found and kind == "postings":
+                yield from self._without_postings()
             for finding in found:
                 self._mend(finding)
                 self.mended.add(finding)
@@ -206,6 +202,30 @@ class Repair(Stepwise):
                     fsio.remove(path)
         elif finding.kind in at_once:  # elsewhere: leftovers of a killed process
             at_once[finding.kind]()
+
+    def _refilled(self, table: str) -> Iterator[None]:
+        """Fill a new full-text table while the old one still answers queries."""
+        if table == "words":
+            yield from self._without_postings()
+        writer = self._index.writer
+        with writer.transaction():
+            writer.begin_refill(table)
+        while True:
+            with writer.transaction():
+                chunks = writer.chunks_to_refill(table, CHUNKS_AT_ONCE)
+                if not chunks:
+                    writer.finish_refill(table)
+                    break
+                for chunk_id, path, context, text, front in chunks:
+                    read = read_by_model(context, text)
+                    words, trigrams = full_texts(read, path, front)
+                    writer.refill(table, chunk_id, words if table == "words" else trigrams)
+            yield
+        self._index.publish_again()
+
+    def _without_postings(self) -> Iterator[None]:
+        while self._index.postings.drop_some():
+            yield
 
 
 def repair(index: Index, findings: Iterable[Finding]) -> Repair:
@@ -398,6 +418,19 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
+def _postings(view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
+    """Verify the checksum of each row of postings, and compare samples with FTS5."""
+    if "words" in broken:
+        return
+    try:
+        text = postings_table.flaw(view, ends)
+    except IndexDamagedError as error:
+        yield Finding("words", str(error))
+        return
+    if text:
+        yield Finding("postings", f"the table of postings: {text}")
+
+
 def _codes(index: Index, view: View) -> Iterator[Finding]:
     """Verify the checksum of the file of codes, and compare samples with the rows."""
     file, codes = index.codes.current, view.snapshot.codes
@@ -505,6 +538,14 @@ def _files(  # noqa: PLR0917 - what `findings` was given
             yield Finding("stale", f"{path} has other bytes than were indexed, with the same stamp", (path,))
     for path in sorted(known.keys() - found):
         yield Finding("absent", f"{path} is indexed and not there", (path,))
+
+
+def _ending(expired: Callable[[], bool] | None) -> Ends:
+    def ends() -> None:
+        if expired is not None and expired():
+            raise DeadlineError("the check was given up")
+
+    return ends
 
 
 def _some(numbers: Iterable[int]) -> str:

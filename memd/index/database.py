@@ -1,8 +1,8 @@
 """The SQLite database of an index: its schema, its connections, and the translation of SQLite's errors.
 
 The full-text tables are contentless: the text is stored once, as in the file and packed in ``texts``, and the
-indexed form is derived from it (``memd.text``). Statements read texts in the view ``whole_chunks``, which
-unpacks them.
+indexed form is derived from it (``memd.text``). They can be dropped and refilled at any time. Statements read
+texts in the view ``whole_chunks``, which unpacks them.
 
 A chunk has no reference to a row: `vectors` maps the hash of a text to a row, for each matrix. So equal texts
 are embedded once, a second matrix is built without changing any chunk, and switching to it changes one value
@@ -453,6 +453,8 @@ class Database:
         with suppress(NoSpaceError):  # a full disk must not prevent searches
             with self.transaction():
                 self.set("open", 1)
+                for table in FULL_TEXT:  # leftovers of an interrupted repair
+                    self.run(f"DROP TABLE IF EXISTS {table}_anew")
             self.checkpoint()  # into the database file itself, since the log may get lost
 
     def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
@@ -542,14 +544,15 @@ def open_scratch() -> apsw.Connection:
     return database
 
 
-def full_text(table: str) -> list[str]:
-    """Return the statements that create a full-text *table*."""
+def full_text(table: str, name: str = "") -> list[str]:
+    """Return the statements that create a full-text *table*, or one like it called *name*."""
+    name = name or table
     settings = f"content='', contentless_delete=1, {FULL_TEXT[table]}"
     return [
-        f"CREATE VIRTUAL TABLE {table} USING fts5 (text, {settings})",
+        f"CREATE VIRTUAL TABLE {name} USING fts5 (text, {settings})",
         # Not within the commit that deletes: with a tenth of 100,000 chunks deleted, one commit took 9 s.
         # Compaction merges instead, in slices.
-        f"INSERT INTO {table} ({table}, rank) VALUES ('deletemerge', 0)",
+        f"INSERT INTO {name} ({name}, rank) VALUES ('deletemerge', 0)",
     ]
 
 

@@ -11,7 +11,7 @@ are dropped, since terms of purged text must leave the disk; queries read FTS5 u
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 
 from memd.index.columns import Mask, mask_of_ids, require_numpy
@@ -86,14 +86,14 @@ class PostingsTable:
             NumpyMissingError: numpy cannot be imported.
         """
         require_numpy("the table of postings")
-        return PostingsPass(self._open_view, self._end(), self._purges)
+        return PostingsPass(self._open_view, self._end(), self._state)
 
     def put(self, made: "PostingsPass", rows: Slice) -> bool:
         """Store a slice of a pass; return False, storing nothing, if the pass must be abandoned.
 
-        A chunk may have been purged meanwhile that the pass read before.
+        A chunk may have been purged meanwhile that the pass read before, or the words were made again.
         """
-        if made.purges != self._purges:
+        if made.state != self._state:
             return False
         if not (rows or made.is_done):
             return True
@@ -130,17 +130,21 @@ class PostingsTable:
         """Return the id up to which FTS5 has every chunk: others may be stored later under reserved ids."""
         return min([self._snapshot().postings.newest + 1, *self._writer.staged.values()]) - 1
 
+    @property
+    def _state(self) -> Hashable:
+        return self._purges, self._writer.refilled
+
 
 class PostingsPass:
     """One pass over the terms. `step` is for any one thread at a time."""
 
-    def __init__(self, open_view: OpenView, end: int, purges: int) -> None:
+    def __init__(self, open_view: OpenView, end: int, state: Hashable) -> None:
         """Read nothing yet. New rows have the chunks up to the id *end*.
 
-        They are not stored if there were more than these *purges* by then.
+        Rows of another *state* are not stored.
         """
         self.end = end
-        self.purges = purges
+        self.state = state
         self.is_done = False
         self._open_view = open_view
         self._view: View  # of the slice in progress

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from memd.fsio import Failure
-from memd.index.database import Database, decoded, terms_of
+from memd.index.database import FRONT, Database, decoded, full_text, terms_of
 from memd.index.links import Supersession, key_of, supersession
 from memd.index.outbox import Outbox
 from memd.index.outlines import only_title
@@ -37,6 +37,7 @@ class Writer(Database):
         super().__init__(path, failure)
         self.staged: dict[int, int] = {}  # sources being stored in several transactions → first chunk id
         self.has_waste = True  # a killed process may have left some
+        self.refilled = 0  # how often the words table was made again: postings read before are invalid
         self.outbox = Outbox(self)
         self._terms = terms_of(self._db, of_query=False)
 
@@ -279,6 +280,46 @@ class Writer(Database):
         before = self.changes_made
         self.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
         return self.changes_made - before < 2  # noqa: PLR2004 - as FTS5 says that nothing is left
+
+    def begin_refill(self, table: str) -> None:
+        """Create an empty full-text table to replace *table*."""
+        self.run(f"DROP TABLE IF EXISTS {table}_anew")
+        for statement in full_text(table, f"{table}_anew"):
+            self.run(statement)
+
+    def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, str | None]]:
+        """Return (id, path, context, text, `FRONT`) of chunks not yet refilled."""
+        beyond = f"chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)"
+        late = f"chunks.id NOT IN (SELECT id FROM {table}_anew_docsize)"  # staged meanwhile: once, at the end
+        for which in (beyond, late):
+            found = self.run(
+                f"""
+                SELECT chunks.id, path, context, text, {FRONT}
+                FROM whole_chunks AS chunks CROSS JOIN sources ON sources.id = source
+                WHERE {which} ORDER BY chunks.id LIMIT ?
+                """,
+                (limit,),
+            )
+            if found:
+                break
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in found]
+
+    def refill(self, table: str, chunk_id: int, text: str) -> None:
+        """Insert a chunk into the new table."""
+        self.run(f"INSERT INTO {table}_anew (rowid, text) VALUES (?, ?)", (chunk_id, text))
+
+    def finish_refill(self, table: str) -> None:
+        """Replace the old table by the new one, without chunks deleted meanwhile."""
+        left = f"SELECT id FROM {table}_anew_docsize WHERE id NOT IN (SELECT id FROM chunks)"
+        for [chunk_id] in self.run(left):
+            self.run(f"DELETE FROM {table}_anew WHERE rowid = ?", (chunk_id,))
+        self.run(f"DROP TABLE {table}")
+        self.run(f"ALTER TABLE {table}_anew RENAME TO {table}")
+        if table == "words":
+            self.run("DELETE FROM postings")  # read from the old words
+            self.set(COVERED, None)
+            self.refilled += 1
+        self.count_generation_up()
 
     def _free_path(self, path: str) -> str:
         """Return an unused path with the same file name, which the chunks' full text contains."""

@@ -102,7 +102,7 @@ class WorkspaceCheck:
             await asyncio.sleep(REPORT_EVERY_S)
 
     async def _mend(self, found: list[Finding]) -> set[Finding]:
-        if any(not finding.repairable and finding.kind != "foreign" for finding in found):
+        if any(finding.kind == "database" for finding in found):
             self.opened.sync.context.reopen(ReopenReason.DAMAGED)  # replaces everything else in it, too
             return {finding for finding in found if finding.kind != "foreign"}
         if any(finding.kind == "unfinished" for finding in found):

@@ -5,7 +5,7 @@ import time
 import pytest
 from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
-from tests_support import many, planted
+from tests_support import many
 from traces import traces
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -126,17 +126,6 @@ def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(own_daemon
     own_daemon.stop()
     assert traces("heron29", own_daemon.state)
     assert traces("heron7 ", own_daemon.state) == []
-
-
-def test_words_that_the_index_has_lost_are_found_after_a_repair(notes):
-    notes.daemon.stop()
-    [database] = notes.daemon.state.glob("*/index.db")
-    planted(database.parent, "DELETE FROM words WHERE rowid > 3")
-    notes.daemon.start()
-    found = notes.call("check", repair=True)["findings"]
-    assert {(one["kind"], one["repaired"]) for one in found} == {("words", True)}
-    until(lambda: notes.call("check")["ok"])
-    assert notes.found('"heron7 stands"', mode="keyword") == ["7.md"]
 
 
 def test_the_notes_themselves_are_never_changed(notes):

@@ -1,7 +1,6 @@
 """The check sees what is wrong, says nothing where nothing is, and the repair mends it."""
 
 import os
-import shutil
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from tests_support import flip, planted
 
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import index as index_module
-from memd.index.check import findings, repair
+from memd.index.check import Repair, findings, repair
 from memd.index.indexer import Suspects
 from memd.index.texts import packed
 
@@ -32,19 +31,11 @@ def kinds(notes):
 
 
 def mend(notes):
-    """Repair as the service does: by a new index where nothing else helps."""
-    before = found(notes)
-    if all(one.repairable for one in before):
-        done = repair(notes.index, before)
-        assert done.mended == set(before)
-        paths = sorted(done.paths)
-    else:
-        notes.index.close()
-        shutil.rmtree(notes.state)
-        notes.open()
-        paths = [path.name for path in notes.root.glob("*.md")]
-    notes.indexer.apply(paths, budget_s=60)
+    """Repair as the service does."""
+    done = repair(notes.index, found(notes))
+    notes.indexer.apply(sorted(done.paths), budget_s=60)
     notes.embed()
+    return done
 
 
 def repacked(**changes):
@@ -113,7 +104,8 @@ def test_what_is_planted_is_found_and_mended(settled, statement, kind):
     before = found(settled)
     assert kind in {one.kind for one in before}
     assert not any("\n" in one.text for one in before)
-    mend(settled)
+    done = mend(settled)
+    assert done.mended == set(before)
     assert found(settled) == []
     for mode in ("keyword", "vector"):
         assert "b.md" in settled.found("alpha zebra", mode=mode)
@@ -177,9 +169,8 @@ def test_files_that_belong_to_nothing_are_found(settled):
     (settled.state / "notes.txt").write_text("somebody's")
     (settled.state / "config.toml").write_text("")
     Suspects(settled.state).mark("small", ["a.md"])  # is being parsed
-    before = found(settled)
-    assert [(one.kind, one.repairable) for one in before] == [("foreign", False), ("stray", True)]
-    repair(settled.index, before)
+    assert [(one.kind, one.repairable) for one in found(settled)] == [("foreign", False), ("stray", True)]
+    mend(settled)
     assert not (settled.state / "vectors.9.f32").exists()
     assert (settled.state / "notes.txt").exists()
     (settled.state / "notes.txt").unlink()
@@ -228,6 +219,24 @@ def test_the_check_ends_at_its_deadline(settled):
         list(findings(settled.index, expired=lambda: True))
     settled.save({"new.md": "omega\n"})
     assert settled.index.writer.checkpoint()
+
+
+def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypatch):
+    monkeypatch.setattr("memd.index.check.CHUNKS_AT_ONCE", 1)
+    planted(settled.state, "DELETE FROM words WHERE rowid = 3")
+    repairing = Repair(settled.index, found(settled))
+    repairing.step(0.0)
+    repairing.step(0.0)
+    (tmp_path / "after").mkdir()
+    after = settled.crashed(tmp_path / "after")
+    with after.index.view_apart() as view:
+        names = {row[0] for row in view.reader.each("SELECT name FROM sqlite_schema")}
+    assert not any("anew" in str(name) for name in names)
+    mend(after)
+    assert found(after) == []
+    after.index.close()
+    while not repairing.step(1):
+        pass
 
 
 def test_a_check_lets_go_of_its_moment_when_much_is_saved(notes, monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postings_support import untruths
 from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder, many
 
-from memd.index import index, indexer, matrices, postings_table, source_rows, transaction
+from memd.index import check, index, indexer, matrices, postings_table, source_rows, transaction
 
 EXAMPLES = many(48)  # lives
 GONE = "SELECT path FROM sources WHERE gone_at IS NOT NULL AND path NOT GLOB '/*'"
@@ -58,6 +58,7 @@ class Life(RuleBasedStateMachine):
         self.held: list[tuple] = []
         self.crashes = 0
         self.building = None  # a pass over the postings
+        self.repairing = None
 
     @rule(path=PATHS, text=TEXTS, embed=st.booleans())
     def save(self, path, text, embed):
@@ -74,7 +75,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(
         path=PATHS, text=st.sampled_from(LARGE), slices=st.integers(1, 4),
-        then=st.sampled_from(["newer", "crash", "waste", "purge", "postings"]),
+        then=st.sampled_from(["newer", "crash", "waste", "purge", "postings", "repair"]),
     )  # fmt: skip
     def save_in_slices(self, path, text, slices, then):
         """Nothing of them is seen, whatever happens between them, until the last is committed."""
@@ -93,11 +94,14 @@ class Life(RuleBasedStateMachine):
             self.crash()
             self.save(path, text, embed=False)
             return
-        if then == "postings":  # of chunks behind those that are not stored yet
+        if then in {"postings", "repair"}:  # of chunks behind those that are not stored yet
             self.clock += 1
             self.save("between.md", f"word1 one {self.clock}\n", embed=True)
-            self.building = None
+            self.building = self.repairing = None
+        if then == "postings":
             self.make_postings(1_000)
+        elif then == "repair":
+            self.repair_a_little(slices, "words")
         elif then == "waste":
             notes.index.drop_some_waste()
         elif then == "purge":
@@ -112,6 +116,8 @@ class Life(RuleBasedStateMachine):
         if then != "newer":
             self.files[path] = text
             self.gone.pop(path, None)
+        if then == "repair":
+            self.repair_a_little(1_000, "words")
 
     @rule()
     def drop_waste(self):
@@ -193,10 +199,20 @@ class Life(RuleBasedStateMachine):
                 self.building = None
                 break
 
+    @rule(steps=st.integers(1, 4), table=st.sampled_from([*check.TABLES]))
+    def repair_a_little(self, steps, table):
+        """A part of a repair of a full-text table, which answers meanwhile."""
+        damaged = [check.Finding(table, "as if it was damaged")]
+        self.repairing = self.repairing or check.Repair(self.notes.index, damaged)
+        for _ in range(steps):
+            if self.repairing.step(0.0):
+                self.repairing = None
+                break
+
     @rule()
     def restart(self):
         self._let_go()
-        self.building = None
+        self.building = self.repairing = None
         waiting = self.notes.index.unembedded_count()
         self.notes.reopen()
         assert self.notes.index.unembedded_count() == waiting
@@ -210,7 +226,7 @@ class Life(RuleBasedStateMachine):
         after = self.notes.crashed(folder)
         assert after.index.unembedded_count() == self.notes.index.unembedded_count()
         self.notes.index.close()
-        self.notes, self.building = after, None
+        self.notes, self.building, self.repairing = after, None, None
 
     @rule()
     def checkpoint(self):

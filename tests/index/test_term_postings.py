@@ -8,7 +8,7 @@ from tests_support import LONG, Notes
 
 from memd.errors import MemdError, NoSpaceError
 from memd.index import postings_table
-from memd.index.check import Finding, repair
+from memd.index.check import Finding, Repair, repair
 from memd.index.postings import row_of, up_to
 
 WORDS = [f"word{number}" for number in range(12)]
@@ -261,6 +261,32 @@ def test_after_a_purge_no_row_has_a_trace_of_what_was_purged(filed):
     assert made(filed)
     with filed.index.view() as view:
         assert len(view.reader.stored(("zebra", False)).part.counts.nonzero()[0]) == 35
+    assert wrong(filed) == []
+
+
+def test_words_that_are_made_anew_have_no_rows(filed):
+    """What was read of the old ones is forgotten, and a pass that was begun before is not stored."""
+    building = filed.index.postings.begin()
+    rows = building.step(60.0)
+    repair(filed.index, [Finding("words", "as if it was damaged")])
+    assert keys(filed) == {}
+    assert wrong(filed) == []
+    assert not filed.index.postings.put(building, rows)
+    assert made(filed)
+    assert keys(filed)
+    assert wrong(filed) == []
+
+
+def test_rows_that_are_stored_while_the_words_are_made_anew_are_deleted(filed):
+    mending = Repair(filed.index, [Finding("words", "as if it was damaged")])
+    while keys(filed):
+        mending.step(0.0)
+    assert made(filed)
+    assert keys(filed)
+    while not mending.step(60.0):
+        pass
+    assert keys(filed) == {}
+    assert filed.index.writer.get("postings_covered") is None
     assert wrong(filed) == []
 
 

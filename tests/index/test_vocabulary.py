@@ -16,7 +16,7 @@ from tests_support import Notes, planted
 from memd import languages
 from memd.errors import IndexDamagedError
 from memd.index import vocabulary
-from memd.index.check import findings, rank_all
+from memd.index.check import findings, rank_all, repair
 from memd.languages import FUNCTION_WORDS, Language, stems
 from memd.search.keyword import phrase_expression
 
@@ -241,12 +241,19 @@ def damaged(tmp_path):
 
 
 @pytest.mark.parametrize("statement", DAMAGE)
-def test_a_table_that_ranks_no_more_is_noticed_where_fts5_says_ok(damaged, statement):
+def test_a_table_that_ranks_no_more_is_noticed_where_fts5_says_ok_and_filled_again(damaged, statement):
     """On the connections that were open before, and where FTS5's check of rank 1 finds nothing."""
     notes = damaged(statement)
     with notes.index.view() as view, pytest.raises(IndexDamagedError):
         rank_all(view)
-    assert {one.kind for one in findings(notes.index)} & {"words", "trigrams"}
+    found = list(findings(notes.index))
+    assert {one.kind for one in found} & {"words", "trigrams"}
+    repair(notes.index, found)
+    assert notes.findings() == []
+    assert notes.found("heron7") == ["n7.md"]
+    assert notes.found("eron7") == ["n7.md"]
+    with notes.index.view() as view:
+        rank_all(view)
 
 
 def test_one_length_that_is_lost_is_found_by_the_check(damaged):
