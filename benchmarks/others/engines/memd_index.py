@@ -5,14 +5,11 @@ of each chunk's source, snippets of the hits. "… arm" is equivalent to the oth
 nearest or best.
 """
 
-import asyncio
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
 
 from benchmarks.made_index import CHUNKS_A_SOURCE, source_of
 from benchmarks.made_notes import SEED, word
@@ -27,13 +24,12 @@ from memd.search.query import parse
 from memd.search.score import PreparedQuery
 from memd.search.search import search
 from memd.search.vector import vector_arm
-from memd.workspace.context import WorkspaceContext
-from memd.workspace.maintenance import CodesUpkeep, PostingsUpkeep
 
 MODEL_ID = "benchmark"
 TODAY = date(2026, 5, 2)
 SOURCES_A_COMMIT = 400
 ROWS_A_COMMIT = 5_000
+BUDGET_S = 1.0  # of a step of what is derived
 SHORT_WORDS = 12
 SHORT_VOCABULARY = 20_000
 
@@ -52,7 +48,7 @@ class MemdIndex:
             _put_texts(index, corpus)
             if corpus.vectors:
                 _put_vectors(index, corpus)
-            asyncio.run(_derived(index))
+            _derived(index)
             index.writer.checkpoint()
         finally:
             index.close()
@@ -60,7 +56,7 @@ class MemdIndex:
     def open(self) -> None:
         """Open the index, with everything that a daemon reads or derives soon after its start."""
         self._index = Index(self._folder)
-        asyncio.run(_derived(self._index))
+        _derived(self._index)
 
     def ways(self) -> dict[str, Way]:
         """Each arm alone, and the whole search in each mode."""
@@ -145,19 +141,16 @@ def _put_vectors(index: Index, corpus: Corpus) -> None:
             changes.embed(rows, model_id=MODEL_ID)
 
 
-async def _derived(index: Index) -> None:
-    """Make what a daemon makes while it is idle."""
-    context = cast("WorkspaceContext", _Alone(index))
-    await PostingsUpkeep(context).renew_if_due(is_idle=True)
-    await CodesUpkeep(context).renew_if_due(is_idle=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """The part of `WorkspaceContext` that is needed for that; there is no other writer."""
-
-    index: Index
-
-    async def write(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Do what a daemon gives to its writing thread."""
-        return work(*args)
+def _derived(index: Index) -> None:
+    """Make and read what a daemon makes while it is idle."""
+    if index.postings.is_due(is_busy=False):
+        made = index.postings.begin()
+        while not made.is_done:
+            index.postings.put(made, made.step(BUDGET_S))
+    if index.codes.is_due(is_busy=False):
+        building = index.codes.begin()
+        while not building.step(BUDGET_S):
+            pass
+        index.codes.adopt(building)
+    if index.codes.current is not None:
+        index.codes.use(index.codes.current, index.codes.current.read())
