@@ -69,8 +69,9 @@ def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
 def test_init_names_the_share(unstarted, tmp_path):
     mixed, english = folder_of(tmp_path / "mixed", NOTES), tmp_path / "english"
     folder_of(english, {"en.md": NOTES["en.md"]})
-    said = unstarted.memctl("init", str(mixed)).stdout
-    assert "67 % of these notes are in a script or language that the model does not read" in said
+    share = "67 % of these notes are in a script or language that the model does not read"
+    # It waits for the words for two seconds, in which a machine under load has not read them.
+    said = until(lambda: share in (told := unstarted.memctl("init", str(mixed)).stdout) and told)
     assert "pip install ./models, then memctl models use multilingual -w " in said
     assert "does not read" not in unstarted.memctl("init", str(english)).stdout
 
