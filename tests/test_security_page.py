@@ -25,6 +25,14 @@ def test_every_claim_in_a_table_names_a_test():
     assert [line for line in claims if not NAMED.search(line.rpartition(" | ")[2])] == []
 
 
+def test_every_test_that_the_table_of_planted_mistakes_names_exists():
+    table = (REPOSITORY / "tests" / "faults" / "README.md").read_text(encoding="utf-8")
+    texts = {path.name: path.read_text(encoding="utf-8") for path in REPOSITORY.glob("tests/**/test_*.py")}
+    named = re.findall(r"`(?:\w+/)*(test_\w+\.py)(?:::(test_\w+))?", table)
+    assert named
+    assert [one for one in named if f"def {one[1]}" not in texts.get(one[0], "")] == []
+
+
 def test_the_readme_leads_to_the_page():
     assert "(docs/security.md)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
 

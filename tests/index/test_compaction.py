@@ -32,6 +32,16 @@ def test_vectors_of_gone_notes_are_kept(churned):
     assert churned.index.unembedded_count() == 0, "garbage is found again"
 
 
+def test_a_compaction_renumbers_the_columns(notes):
+    """Also where only the last row is garbage, so that no old number is beyond the copy."""
+    notes.save(NOTES)
+    notes.remove("n0.md")
+    notes.index.purge(None, 10)
+    notes.compact()
+    assert notes.index.garbage() == (0, 29)
+    assert notes.findings() == []
+
+
 def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
     [matrix] = churned.state.glob("vectors.*")
     flip(matrix, 9 * 64 * 4)  # of n20.md: the newest note was embedded first
