@@ -57,6 +57,12 @@ def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
         assert told["tokens"] <= budget
 
 
+def test_every_text_of_an_answer_to_an_agent_is_masked_though_no_note_has_it(kept):
+    for agent in (True, False):
+        told = kept.call("search", query=f"tag:{TOKEN}", agent=agent)
+        assert (TOKEN in str(told["unmatched"])) is not agent
+
+
 def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
     told = []
     for secret in (TOKEN, "ghp_" + "Kx7Qm2Vr9Tz4" * 3 + "Pw"):
