@@ -236,7 +236,8 @@ def called(
     for number in _headed(chunks, text, day):
         if number not in found or found[number].added < SECTION:
             found[number] = Called(day or text, "heading", SECTION)
-    for number in with_day:
+    # A day that as many chunks have as are looked at tells none of them from the others.
+    for number in with_day if len(with_day) < MOST_WITH_DAY else ():
         found.setdefault(number, Called(day, "typed", TYPED * NAME_SHARE))
     idf = {term.text.casefold(): term.idf for term in terms} if signed else {}
     for number, word in _typed(chunks, signed):

@@ -137,6 +137,12 @@ def test_a_day_in_a_heading_or_a_text_is_found_however_it_is_written(indexed_onc
     assert (hit.source.path, hit.snippet.match_line) == (path, line)
 
 
+def test_a_day_that_most_notes_have_raises_none_of_them(notes):
+    notes.save({f"{n}.md": f"Made on 2026-05-07, as number {n}.\n" for n in range(60)})
+    notes.save({"day.md": "2026-05-07, 2026-05-07 again and once more 2026-05-07.\n"})
+    assert notes.found("2026-05-07", mode="keyword")[0] == "day.md"
+
+
 PEOPLE = {
     "Liam Ohm.md": "Likes jazz.\n",
     "Tea log.md": "Green, each day.\n",
