@@ -188,7 +188,7 @@ def firsts(view: View, sources: Iterable[int]) -> list[int]:
     return [chunk.id for source in sources for chunk in view.reader.chunks_of(source, 1)]
 
 
-def with_day(view: View, day: str, languages: Sequence[Language]) -> list[int]:
+def chunks_with_day(view: View, day: str, languages: Sequence[Language]) -> list[int]:
     """Return chunks that have a day, given in ISO form, in some spelling; none for ""."""
     if not day:
         return []

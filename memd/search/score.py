@@ -35,7 +35,7 @@ from memd.languages import Language
 from memd.named_days import ALL_LANGUAGES, BONUS, WORDS_OF_DAYS, Time, named_days
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
-from memd.search.called import aliased, called, firsts, is_exact, with_day
+from memd.search.called import aliased, called, chunks_with_day, firsts, is_exact
 from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import MEANT, NOTHING, Named, in_few, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
@@ -243,7 +243,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     asked_days = days_asked(request)
     day = day_asked(request, asked_days) if keyword else ""
     by_name = aliased(view, request.query.text, day) if keyword else {}
-    on_day = with_day(view, day, request.languages)
+    on_day = chunks_with_day(view, day, request.languages)
     also = [number for number in (*firsts(view, by_name), *on_day) if mask[number]]
     pools = [arm.pool for arm in (vector, keyword) if arm is not None]
     ids = np.unique(np.concatenate([np.array([*names.words, *also], np.int64), *pools]))

@@ -79,10 +79,7 @@ class Maintenance:
         self._is_idle = is_idle
         self._postings, self._codes = context.index.postings, context.index.codes
         self._on_postings = asyncio.Lock()  # one operation on them at a time
-        self._not_before = {
-            "postings": 0.0,
-            "codes": 0.0,
-        }  # time.monotonic() after a failure
+        self._not_before = {"postings": 0.0, "codes": 0.0}  # time.monotonic() after a failure
         self._met = asyncio.Event()  # a query met damage that no later scrub has looked for
         self._log_is_due = asyncio.Event()  # SQLite's log has what was purged
 
